@@ -1,0 +1,1 @@
+"""The exact engine: no Kafka, no HTTP, no environment variables."""

@@ -1,0 +1,114 @@
+"""Every error the engine raises.
+
+LiteHitError
+├── InvalidRequest         a request breaks a rule of preprocessing (also a ValueError)
+│   ├── LengthMismatch     number of keys and input length disagree
+│   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
+├── UnknownInstance        no registration covers an instance id
+├── TimeWentBack           an offline trace's time goes back inside an instance
+├── CapacityError          a capacity is no finite number (also a ValueError)
+├── RegistryError          a registry file is unusable; names the file and the line
+├── TraceError             an offline replay failed; names the line and the reason
+├── FactsError             a facts file is malformed; names the file and the row
+├── StateError             arrays given to LiteHit.from_state are inconsistent
+└── TooManyBlocks          an instance exceeds the engine's limit of unique blocks
+"""
+
+from __future__ import annotations
+
+
+class LiteHitError(Exception):
+    """Base of every error the engine raises on purpose."""
+
+
+class InvalidRequest(LiteHitError, ValueError):
+    """A request breaks a rule of preprocessing."""
+
+
+class LengthMismatch(InvalidRequest):
+    """The number of keys is not the number of full trace blocks in the input.
+
+    Attributes:
+        keys: number of block keys given.
+        input_token_len: input length given, in tokens.
+        trace_block_size_tokens: tokens of one trace block.
+    """
+
+    def __init__(self, keys: int, input_token_len: int, trace_block_size_tokens: int) -> None:
+        self.keys = keys
+        self.input_token_len = input_token_len
+        self.trace_block_size_tokens = trace_block_size_tokens
+        super().__init__(
+            f"{keys} block keys, but input_token_len {input_token_len} has "
+            f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
+            f"send one key for each full block and none for a partial one"
+        )
+
+
+class CoarseningError(InvalidRequest):
+    """The analysis block is no positive multiple of the trace's block."""
+
+    def __init__(self, block_size_tokens: int, trace_block_size_tokens: int) -> None:
+        self.block_size_tokens = block_size_tokens
+        self.trace_block_size_tokens = trace_block_size_tokens
+        super().__init__(
+            f"block_size_tokens {block_size_tokens} is not a positive multiple of trace_block_size_tokens "
+            f"{trace_block_size_tokens}; blocks can only be made coarser, by a whole factor"
+        )
+
+
+class UnknownInstance(LiteHitError):
+    """No registration covers an instance id."""
+
+    def __init__(self, instance_id: str) -> None:
+        self.instance_id = instance_id
+        super().__init__(
+            f"instance_id {instance_id!r} is not registered; add it, or a glob that covers it, to the registry"
+        )
+
+
+class TimeWentBack(LiteHitError):
+    """An offline trace's time goes back inside an instance."""
+
+    def __init__(self, instance_id: str, timestamp_ns: int, previous_ns: int) -> None:
+        self.instance_id = instance_id
+        self.timestamp_ns = timestamp_ns
+        self.previous_ns = previous_ns
+        super().__init__(
+            f"timestamp_ns {timestamp_ns} of instance {instance_id!r} goes back behind {previous_ns}; "
+            f"sort the trace by time"
+        )
+
+
+class CapacityError(LiteHitError, ValueError):
+    """A capacity is no finite number."""
+
+
+class RegistryError(LiteHitError):
+    """A registry file is unusable."""
+
+
+class TraceError(LiteHitError):
+    """An offline replay failed.
+
+    Attributes:
+        line: number of the offending line, from 1; None where the whole file is at fault.
+    """
+
+    def __init__(self, source: str, line: int | None, reason: str) -> None:
+        self.source = source
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{source}: {reason}" if line is None else f"{source}: line {line}: {reason}")
+
+
+class FactsError(LiteHitError):
+    """A facts file is malformed."""
+
+
+class StateError(LiteHitError, ValueError):
+    """Arrays given to `LiteHit.from_state` are inconsistent."""
+
+
+class TooManyBlocks(LiteHitError):
+    """An instance exceeds the engine's limit of unique blocks."""

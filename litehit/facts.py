@@ -1,0 +1,80 @@
+"""Batches of facts in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litehit.curves import FlatCurves, Int64Array
+from schemas.fact import RequestFact
+
+
+@dataclass(frozen=True, slots=True)
+class FactBatch:
+    """R facts in columns; the fields are those of `RequestFact`, in plural.
+
+    Attributes:
+        trace_ids, instance_ids: R strings.
+        timestamps_ns: int64[R], nanoseconds.
+        input_token_lens, block_size_tokens: int64[R], tokens.
+        block_bytes: int64[R], bytes.
+        hit_curves: R curves, in blocks.
+    """
+
+    trace_ids: Sequence[str]
+    instance_ids: Sequence[str]
+    timestamps_ns: Int64Array
+    input_token_lens: Int64Array
+    block_size_tokens: Int64Array
+    block_bytes: Int64Array
+    hit_curves: FlatCurves
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+    def __iter__(self) -> Iterator[RequestFact]:
+        """The facts one by one; their values are trusted, not validated again."""
+        for row in zip(
+            self.trace_ids,
+            self.instance_ids,
+            self.timestamps_ns.tolist(),
+            self.input_token_lens.tolist(),
+            self.block_size_tokens.tolist(),
+            self.block_bytes.tolist(),
+            self.hit_curves,
+            strict=True,
+        ):
+            yield RequestFact.model_construct(**dict(zip(RequestFact.model_fields, row, strict=True)))
+
+    @classmethod
+    def from_facts(cls, facts: Sequence[RequestFact]) -> FactBatch:
+        """Turn facts into columns."""
+
+        def column(name: str) -> NDArray[np.int64]:
+            return np.fromiter((getattr(fact, name) for fact in facts), np.int64, len(facts))
+
+        return cls(
+            [fact.trace_id for fact in facts],
+            [fact.instance_id for fact in facts],
+            column("timestamp_ns"),
+            column("input_token_len"),
+            column("block_size_tokens"),
+            column("block_bytes"),
+            FlatCurves.from_curves(fact.hit_curve for fact in facts),
+        )
+
+    def select(self, rows: NDArray[np.int64]) -> FactBatch:
+        """The facts of the given row indices, in that order."""
+        index = rows.tolist()
+        return FactBatch(
+            [self.trace_ids[i] for i in index],
+            [self.instance_ids[i] for i in index],
+            self.timestamps_ns[rows],
+            self.input_token_lens[rows],
+            self.block_size_tokens[rows],
+            self.block_bytes[rows],
+            self.hit_curves.select(rows),
+        )

@@ -1,0 +1,93 @@
+"""The one place where a capacity meets a hit curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from litehit.curves import FlatCurves, Int64Array
+from litehit.errors import CapacityError
+
+INFINITE = -1
+"""The capacity, in blocks or bytes, that stands for an infinite cache; so does any negative number."""
+
+_BYTES_PER_GB = 1024**3  # capacities in GB are binary
+
+
+class HitCurveProjector:
+    """Hit blocks of a curve at a capacity (SPEC section 5).
+
+    A segment (start, run) gives `min(run, C - start + 1)` hits at a capacity of C >= start blocks, none below.
+    Bytes become blocks here and nowhere else, by one floor division.
+    """
+
+    @staticmethod
+    def capacity_bytes(capacity_gb: float) -> int:
+        """Whole bytes of a capacity in binary GB, floored; negative means infinite and gives `INFINITE`.
+
+        Raises:
+            CapacityError: the capacity is not a finite number.
+        """
+        if not math.isfinite(capacity_gb):
+            raise CapacityError(f"capacity_gb {capacity_gb} is not a finite number; ask for the ceiling with -1")
+        return INFINITE if capacity_gb < 0 else math.floor(capacity_gb * _BYTES_PER_GB)
+
+    @staticmethod
+    def capacity_blocks(capacity_bytes: int, block_bytes: int) -> int:
+        """Whole blocks of `block_bytes` bytes that fit; negative bytes mean infinite and give `INFINITE`."""
+        return INFINITE if capacity_bytes < 0 else capacity_bytes // block_bytes
+
+    @staticmethod
+    def capacity_gb(capacity_blocks: int, block_bytes: int) -> float:
+        """Binary GB that hold so many blocks: the inverse of the two above."""
+        return capacity_blocks * block_bytes / _BYTES_PER_GB
+
+    @staticmethod
+    def project_blocks(curve: Sequence[tuple[int, int]], capacity_blocks: int) -> int:
+        """Hit blocks at a capacity in blocks (negative: infinite)."""
+        if capacity_blocks < 0:
+            return HitCurveProjector.project_infinite(curve)
+        hits = 0
+        for start, run in curve:
+            if start > capacity_blocks:
+                break
+            hits += min(run, capacity_blocks - start + 1)
+        return hits
+
+    @staticmethod
+    def project_bytes(curve: Sequence[tuple[int, int]], capacity_bytes: int, block_bytes: int) -> int:
+        """Hit blocks at a capacity in bytes (negative: infinite)."""
+        return HitCurveProjector.project_blocks(curve, HitCurveProjector.capacity_blocks(capacity_bytes, block_bytes))
+
+    @staticmethod
+    def project_infinite(curve: Sequence[tuple[int, int]]) -> int:
+        """Hit blocks of a cache that never evicts: only cold blocks miss."""
+        return sum(run for _, run in curve)
+
+    @staticmethod
+    def segment_hits(starts: Int64Array, runs: Int64Array, capacity_blocks: int) -> Int64Array:
+        """`project_blocks` of each segment by itself: int64[S] for S segments."""
+        if capacity_blocks < 0:
+            return runs
+        return np.clip(capacity_blocks - starts + 1, 0, runs)
+
+    @staticmethod
+    def project_blocks_batch(curves: FlatCurves, capacity_blocks: int) -> Int64Array:
+        """`project_blocks` of every curve: int64[R] hit blocks for R curves."""
+        hits = np.zeros(len(curves.starts) + 1, np.int64)
+        np.cumsum(HitCurveProjector.segment_hits(curves.starts, curves.runs, capacity_blocks), out=hits[1:])
+        return hits[curves.offsets[1:]] - hits[curves.offsets[:-1]]
+
+    @staticmethod
+    def project_bytes_batch(curves: FlatCurves, capacity_bytes: int, block_bytes: int) -> Int64Array:
+        """`project_bytes` of every curve, all of one `block_bytes`: int64[R] hit blocks for R curves."""
+        return HitCurveProjector.project_blocks_batch(
+            curves, HitCurveProjector.capacity_blocks(capacity_bytes, block_bytes)
+        )
+
+    @staticmethod
+    def project_infinite_batch(curves: FlatCurves) -> Int64Array:
+        """`project_infinite` of every curve: int64[R] hit blocks for R curves."""
+        return HitCurveProjector.project_blocks_batch(curves, INFINITE)

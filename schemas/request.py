@@ -1,0 +1,52 @@
+"""The request event: what a trace tap publishes for every request."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, TypeAdapter
+
+from schemas.block_keys import BlockKeys
+
+Int64 = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
+
+
+class RequestEvent(BaseModel):
+    """One request: the keys of its prompt's full blocks, and its length.
+
+    Unknown fields are allowed and ignored. With the aliases, a tair standard trace line is a request event.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+
+    type: Literal["request", "get"] = Field(description="get is the same as request")
+    instance_id: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None, description="the model deployment; absent: the record's key"
+    )
+    trace_id: StrictStr = Field(default="", description="the producer's name for the request")
+    timestamp_ns: Int64 | None = Field(
+        default=None, description="time of the request in nanoseconds; absent: the record's timestamp"
+    )
+    block_keys: BlockKeys = Field(
+        validation_alias=AliasChoices("block_keys", "keys"),
+        description="prefix keys of the full blocks, front to back",
+    )
+    input_token_len: Int64 = Field(
+        default=0,
+        validation_alias=AliasChoices("input_token_len", "input_len"),
+        description="prompt length in tokens; absent or <= 0: number of keys times the trace block size",
+    )
+
+
+class WriteEvent(BaseModel):
+    """A cache write, counted and ignored: a request's blocks count as written when the request is read."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: Literal["write"]
+
+
+Event: TypeAlias = Annotated[RequestEvent | WriteEvent, Discriminator("type")]
+"""Any record of the requests topic."""
+
+EVENT: TypeAdapter[RequestEvent | WriteEvent] = TypeAdapter(Event)

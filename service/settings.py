@@ -1,0 +1,103 @@
+"""Settings of every role: one frozen model, read from LITEHIT_* variables and the command line's options."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PositiveInt = Annotated[int, Field(ge=1)]
+PositiveSeconds = Annotated[float, Field(gt=0)]
+
+
+class Role(StrEnum):
+    """What a process does; one process may do several."""
+
+    LANES = "lanes"
+    ARCHIVE = "archive"
+    API = "api"
+
+
+class ProcessingGuarantee(StrEnum):
+    """How a lane worker hands over a micro-batch."""
+
+    EXACTLY_ONCE = "exactly_once"
+    AT_LEAST_ONCE = "at_least_once"
+
+
+class LogFormat(StrEnum):
+    """How log lines are written."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class Settings(BaseSettings):
+    """Every setting, its default and its environment variable (`LITEHIT_` and the upper-case name)."""
+
+    model_config = SettingsConfigDict(env_prefix="LITEHIT_", frozen=True, extra="forbid")
+
+    # Where things are.
+    bootstrap: str | None = Field(default=None, description="Kafka's bootstrap servers, HOST:PORT[,HOST:PORT…]")
+    embedded: bool = Field(default=False, description="run on, or find, the embedded broker instead of bootstrap")
+    registry: Path | None = Field(default=None, description="registry file (YAML)")
+    store: str = Field(default="./litehit-data", description="a folder, s3://, gs:// or az://")
+    host: str = Field(default="127.0.0.1", description="address the HTTP API listens on")
+    port: Annotated[int, Field(ge=0, le=65535, description="port of the HTTP API; 0 picks a free one")] = 8080
+
+    # Topics.
+    requests_topic: str = "litehit.requests"
+    facts_topic: str = "litehit.facts"
+    dead_letters_topic: str = "litehit.dead-letters"
+    create_topics: bool | None = Field(
+        default=None, description="create absent topics at start; default: only on the embedded broker"
+    )
+    partitions: PositiveInt = Field(default=4, description="partitions of the topics that are created")
+    replication_factor: PositiveInt = Field(default=3, description="replication factor of topics that are created")
+
+    # Lanes.
+    group_id: str = Field(default="litehit-lanes", description="consumer group of the lane workers")
+    transactional_id: str = Field(
+        default="litehit-lanes-0", description="one stable id for each lanes process; never shared by two"
+    )
+    processing_guarantee: ProcessingGuarantee = Field(
+        default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
+    )
+    batch_records: Annotated[int, Field(ge=1, le=1000)] = Field(default=500, description="records of a micro-batch")
+    transaction_timeout_seconds: PositiveSeconds = 10.0
+    dead_letter_max_bytes: PositiveInt = Field(
+        default=1_000_000 + 40_000,
+        description="key, value and headers of a dead letter; a longer value is cut and flagged. "
+        "Keep it under the dead-letter topic's max.message.bytes",
+    )
+
+    # Archive.
+    archive_group_id: str = Field(default="litehit-archive", description="group that shows the archiver's lag")
+    segment_rows: PositiveInt = Field(default=1_000_000, description="facts of a segment")
+    segment_bytes: PositiveInt = Field(default=64 * 2**20, description="bytes of a segment's facts as they came in")
+    segment_seconds: PositiveSeconds = Field(default=60.0, description="age at which an open segment is published")
+
+    # Clients and logs.
+    kafka: dict[str, str] = Field(
+        default_factory=dict, description="further librdkafka properties for every client, such as security.protocol"
+    )
+    log_format: LogFormat = LogFormat.CONSOLE
+    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"
+
+    @model_validator(mode="after")
+    def _one_broker(self) -> Settings:
+        if self.embedded and self.bootstrap is not None:
+            raise ValueError(f"bootstrap {self.bootstrap!r} and embedded exclude each other; give one of them")
+        return self
+
+    @property
+    def topics(self) -> tuple[str, str, str]:
+        """Requests, facts and dead-letters topic."""
+        return self.requests_topic, self.facts_topic, self.dead_letters_topic
+
+    def client_config(self, bootstrap: str, **properties: Any) -> dict[str, Any]:
+        """librdkafka properties of a client: the service's own, then the operator's."""
+        return {"bootstrap.servers": bootstrap, **properties, **self.kafka}
