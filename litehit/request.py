@@ -1,0 +1,65 @@
+"""Requests as the engine takes them, one or many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from litehit.curves import Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as a trace gives it, before preprocessing.
+
+    Attributes:
+        instance_id: the instance it was sent to.
+        trace_id: the producer's name for it; may be empty.
+        timestamp_ns: its time in nanoseconds.
+        block_keys: int64[m], one key for each full trace block.
+        input_token_len: prompt length in tokens; <= 0 where the trace does not say.
+    """
+
+    instance_id: str
+    trace_id: str
+    timestamp_ns: int
+    block_keys: Int64Array
+    input_token_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBatch:
+    """R requests of one instance in columns, N keys in all.
+
+    Attributes:
+        trace_ids: R strings.
+        timestamps_ns: int64[R], nanoseconds.
+        input_token_lens: int64[R], tokens; <= 0 where the trace does not say.
+        keys: int64[N].
+        offsets: int64[R + 1]; request i has the keys `offsets[i]:offsets[i + 1]`.
+    """
+
+    trace_ids: Sequence[str]
+    timestamps_ns: Int64Array
+    input_token_lens: Int64Array
+    keys: Int64Array
+    offsets: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+    @classmethod
+    def from_requests(cls, requests: Sequence[Request]) -> RequestBatch:
+        """Turn requests, which must be of one instance, into columns."""
+        count = len(requests)
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum([len(request.block_keys) for request in requests], out=offsets[1:])
+        return cls(
+            [request.trace_id for request in requests],
+            np.fromiter((request.timestamp_ns for request in requests), np.int64, count),
+            np.fromiter((request.input_token_len for request in requests), np.int64, count),
+            np.concatenate([request.block_keys for request in requests]) if count else np.empty(0, np.int64),
+            offsets,
+        )
