@@ -1,0 +1,27 @@
+"""Fixtures that every kind of test shares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SHARED_TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "mooncake"
+
+
+@pytest.fixture(scope="session")
+def mooncake_trace() -> Callable[[str], Path]:
+    """Path of a real Mooncake trace by name, such as `conversation`; skips where the traces are absent."""
+
+    def find(name: str) -> Path:
+        path = SHARED_TRACES / f"{name}_trace.jsonl"
+        if not path.is_file():
+            reason = f"the real trace {path.name} is not beside this checkout (../shared/data/mooncake)"
+            if os.environ.get("CI") == "true":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        return path
+
+    return find
