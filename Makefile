@@ -1,0 +1,45 @@
+# What a newcomer, a developer and a CI machine type. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types bench clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(INSTALLED) ## make .venv with every dependency pinned and hash-checked
+
+# Done once for each state of the lock file; a venv that a failed run left half-made has no stamp and is completed.
+$(INSTALLED): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: litehit needs Python 3.11 or newer, but '$(PYTHON)' is" \
+	         "$$($(PYTHON) --version 2>&1 || true); run: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo "error: '$(PYTHON)' cannot make virtual environments; on Debian or Ubuntu run: apt-get install python3-venv" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## from nothing to exact hit rates in one command; ONCE=1 ends by itself
+	$(BIN)/python -m service.demo $(if $(ONCE),--once)
+
+test: lint types ## everything: ruff, mypy, pytest
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## ruff, rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## mypy --strict
+	$(BIN)/mypy
+
+bench: setup ## the figures of the README
+	$(BIN)/python benchmarks/core.py $(BENCH_ARGS)
+
+clean: ## remove the environment, the demo and every cache
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
