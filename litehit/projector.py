@@ -14,6 +14,7 @@ INFINITE = -1
 """The capacity, in blocks or bytes, that stands for an infinite cache; so does any negative number."""
 
 _BYTES_PER_GB = 1024**3  # capacities in GB are binary
+_MAX_BLOCKS = 2**62  # larger capacities give the same hits, and would overflow int64
 
 
 class HitCurveProjector:
@@ -71,7 +72,7 @@ class HitCurveProjector:
         """`project_blocks` of each segment by itself: int64[S] for S segments."""
         if capacity_blocks < 0:
             return runs
-        return np.clip(capacity_blocks - starts + 1, 0, runs)
+        return np.clip(min(capacity_blocks, _MAX_BLOCKS) - starts + 1, 0, runs)
 
     @staticmethod
     def project_blocks_batch(curves: FlatCurves, capacity_blocks: int) -> Int64Array:

@@ -1,0 +1,300 @@
+"""`LiteHit`: exact LRU reuse distances of whole requests, for every capacity at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from litehit import batch_kernel, compaction, key_table, recency
+from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, SCALARS, SEGMENTS
+from litehit.curves import FlatCurves, Int64Array
+from litehit.errors import StateError, TooManyBlocks
+from schemas.block_keys import BlockKeyArray, block_keys_array
+from schemas.fact import HitCurve
+
+MAX_BLOCKS = 2**30
+"""Unique blocks one core may hold; ids and positions are 32-bit."""
+
+_MAX_POSITIONS = 2**31 - recency.GROUP_BITS
+_BLOCK_GROWTH = 1.25
+_BEGINNING_OF_TIME = -(2**63)
+State = dict[str, np.ndarray]
+
+
+class LiteHit:
+    """One instance's LRU stack, and the hit curve of each request against it (SPEC section 4).
+
+    The core knows no capacity and counts in blocks. It is not safe for use by two threads at once, but its work runs
+    without the interpreter's lock.
+
+    Args:
+        ttl: time to live of a block since its last access, in the unit of `now`; 0 = off. A block is alive while
+            `now - last_access < ttl`.
+        slack_positions: dead positions that are tolerated before a compaction, beyond three for each live one.
+    """
+
+    def __init__(self, ttl: int = 0, *, slack_positions: int = 4096) -> None:
+        if not 0 <= ttl < 2**63:
+            raise ValueError(f"ttl {ttl} is not in 0..2**63-1; 0 turns it off")
+        if slack_positions < 0:
+            raise ValueError(f"slack_positions {slack_positions} is negative")
+        self.ttl = ttl
+        self._slack = slack_positions
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every block and the time."""
+        self._scalars = np.zeros(SCALARS, np.int64)
+        self._scalars[CLOCK] = _BEGINNING_OF_TIME
+        self._key_of = np.empty(0, np.int64)
+        self._position_of = np.empty(0, np.int32)
+        self._table = key_table.allocate(key_table.slots_for(0))
+        self._bitmap, self._fenwick = recency.allocate(1)
+        self._epoch_times = np.empty(0, np.int64)
+        self._epoch_positions = np.empty(0, np.int64)
+        self._run_ids = np.empty(0, np.int64)
+        self._run_lengths = np.empty(0, np.int64)
+
+    # --- requests -----------------------------------------------------------------------------------------------
+
+    def process_request(self, block_keys: Sequence[int] | BlockKeyArray, now: int | None = None) -> HitCurve:
+        """The hit curve of one request on the state before it; then commit all its blocks.
+
+        Args:
+            block_keys: prefix keys, front to back; int64 or uint64 integers.
+            now: the request's time, used only for the TTL; one that goes back is clamped. None: the time of the
+                request before.
+
+        Raises:
+            BlockKeyError: a key is no 64-bit integer.
+            TooManyBlocks: the core would exceed `MAX_BLOCKS`; the request is not processed.
+        """
+        keys = block_keys_array(block_keys)
+        times = None if now is None else np.array([now], np.int64)
+        return self.process_batch(keys, np.array([0, len(keys)], np.int64), times)[0]
+
+    def process_batch(self, keys: Int64Array, offsets: Int64Array, times: Int64Array | None = None) -> FlatCurves:
+        """`process_request` of R requests in order.
+
+        Args:
+            keys: int64[N], the keys of all requests.
+            offsets: int64[R + 1], ascending from 0 to N; request i has the keys `offsets[i]:offsets[i + 1]`.
+            times: int64[R], their times; None: all at the time of the request before.
+
+        Returns:
+            R curves.
+
+        Raises:
+            ValueError: the arrays do not fit together; nothing is processed.
+            TooManyBlocks: the core would exceed `MAX_BLOCKS`. The requests before have been processed; go on only
+                after `reset()`.
+        """
+        count = len(offsets) - 1
+        if times is None:
+            times = np.full(max(count, 0), self._scalars[CLOCK])
+        if count < 0 or offsets[0] != 0 or offsets[-1] != len(keys) or np.any(offsets[1:] < offsets[:-1]):
+            raise ValueError(f"offsets must ascend from 0 to {len(keys)}")
+        if len(times) != count:
+            raise ValueError(f"{len(times)} times for {count} requests")
+        starts = np.empty(4 * count + 64, np.int64)
+        runs = np.empty_like(starts)
+        segment_offsets = np.zeros(count + 1, np.int64)
+        self._scalars[SEGMENTS] = 0
+        done = 0
+        while True:
+            done = int(
+                batch_kernel.process(
+                    done,
+                    keys,
+                    offsets,
+                    times,
+                    self.ttl,
+                    self._scalars,
+                    self._key_of,
+                    self._position_of,
+                    self._block_limit(),
+                    self._table,
+                    self._bitmap,
+                    self._fenwick,
+                    self._epoch_times,
+                    self._epoch_positions,
+                    self._run_ids,
+                    self._run_lengths,
+                    starts,
+                    runs,
+                    segment_offsets,
+                )
+            )
+            segments = int(self._scalars[SEGMENTS])
+            if done == count:
+                return FlatCurves(starts[:segments].copy(), runs[:segments].copy(), segment_offsets)
+            blocks = int(offsets[done + 1] - offsets[done])
+            if segments + blocks > len(starts):
+                starts = _grown(starts, segments, 2 * (segments + blocks))
+                runs = _grown(runs, segments, len(starts))
+            self._make_room(blocks)
+
+    def advance_time(self, now: int) -> None:
+        """Move the clock without a request, so that expired blocks leave the counts and the memory.
+
+        A time that goes back is clamped, as in a request.
+        """
+        batch_kernel.advance(
+            now, self.ttl, self._scalars, self._epoch_times, self._epoch_positions, self._bitmap, self._fenwick
+        )
+        if 2 * self.current_unique_blocks() < self._scalars[BLOCKS] - self._slack:
+            self._compact(0)
+
+    # --- what it holds ------------------------------------------------------------------------------------------
+
+    def current_unique_blocks(self) -> int:
+        """Blocks seen and, under a TTL, not expired at the time of the last request or `advance_time`."""
+        return int(self._scalars[BLOCKS]) - self._expired_blocks()
+
+    def clamped_requests(self) -> int:
+        """Requests whose time went back and was clamped, since the start or the last `reset()`."""
+        return int(self._scalars[CLAMPED])
+
+    def memory_usage_bytes(self) -> int:
+        """Bytes of the arrays the core holds, whether filled or kept for growth."""
+        return sum(
+            array.nbytes
+            for array in (
+                self._key_of,
+                self._position_of,
+                self._table,
+                self._bitmap,
+                self._fenwick,
+                self._epoch_times,
+                self._epoch_positions,
+                self._run_ids,
+                self._run_lengths,
+            )
+        )
+
+    def recency_order(self) -> Int64Array:
+        """Keys of the blocks that are not expired, most recently used first: int64[U] for U blocks."""
+        blocks = int(self._scalars[BLOCKS])
+        positions = self._position_of[:blocks]
+        alive = np.flatnonzero(positions >= self._scalars[FRONTIER])
+        return self._key_of[alive[np.argsort(positions[alive])[::-1]]]
+
+    def state(self) -> State:
+        """The whole state as plain arrays that share no memory with the core; U blocks, E epochs.
+
+        `keys` int64[U] in order of first sight; `positions` int32[U], a permutation of 0..U-1, the least recently
+        used block at 0; `epoch_times` int64[E] and `epoch_positions` int64[E]: positions from `epoch_positions[e]` on
+        were last accessed at `epoch_times[e]`; `clock` int64[1]; `ttl` int64[1].
+        """
+        self._compact(0)
+        blocks = int(self._scalars[BLOCKS])
+        epochs = int(self._scalars[END_EPOCH])
+        return {
+            "keys": self._key_of[:blocks].copy(),
+            "positions": self._position_of[:blocks].copy(),
+            "epoch_times": self._epoch_times[:epochs].copy(),
+            "epoch_positions": self._epoch_positions[:epochs].copy(),
+            "clock": self._scalars[CLOCK : CLOCK + 1].copy(),
+            "ttl": np.array([self.ttl], np.int64),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray], *, slack_positions: int = 4096) -> LiteHit:
+        """A core that goes on exactly where the one whose `state()` this is stood; the arrays are copied.
+
+        Raises:
+            StateError: an array is missing, has another type or length, or contradicts another.
+        """
+        compaction.check_state(state)
+        core = cls(int(state["ttl"][0]), slack_positions=slack_positions)
+        blocks = len(state["keys"])
+        if blocks > MAX_BLOCKS:
+            raise StateError(f"keys has {blocks} blocks, more than the limit of {MAX_BLOCKS}")
+        core._key_of = state["keys"].copy()
+        core._position_of = state["positions"].copy()
+        core._epoch_times = state["epoch_times"].copy()
+        core._epoch_positions = state["epoch_positions"].copy()
+        core._scalars[BLOCKS] = core._scalars[NEXT_POSITION] = blocks
+        core._scalars[CLOCK] = state["clock"][0]
+        core._scalars[END_EPOCH] = len(core._epoch_times)
+        core._allocate_order(blocks, 0)
+        core._rebuild_table(blocks)
+        return core
+
+    # --- room ---------------------------------------------------------------------------------------------------
+
+    def _block_limit(self) -> int:
+        return min(len(self._key_of), key_table.blocks_in(len(self._table)))
+
+    def _expired_blocks(self) -> int:
+        frontier = int(self._scalars[FRONTIER])
+        return int(recency.count_through(self._bitmap, self._fenwick, frontier - 1)) if frontier else 0
+
+    def _make_room(self, count: int) -> None:
+        """Make the next request of `count` blocks fit."""
+        scalars = self._scalars
+        if count > len(self._run_ids):
+            self._run_ids = np.empty(2 * count, np.int64)
+            self._run_lengths = np.empty(2 * count, np.int64)
+        if self.ttl and scalars[END_EPOCH] >= len(self._epoch_times):
+            self._compact(count)
+            needed = 2 * int(scalars[END_EPOCH]) + 64
+            self._epoch_times = _grown(self._epoch_times, int(scalars[END_EPOCH]), needed)
+            self._epoch_positions = _grown(self._epoch_positions, int(scalars[END_EPOCH]), needed)
+        if scalars[NEXT_POSITION] + count > 64 * len(self._bitmap):
+            self._compact(count)
+        if scalars[BLOCKS] + count > self._block_limit():
+            # Dropping what has expired may be room enough; where it is little, growing now is cheaper.
+            if 4 * self._expired_blocks() > scalars[BLOCKS]:
+                self._compact(count)
+            self._grow_blocks(int(scalars[BLOCKS]) + count)
+
+    def _grow_blocks(self, needed: int) -> None:
+        if needed > MAX_BLOCKS:
+            raise TooManyBlocks(
+                f"the request may bring the core to {needed} unique blocks, more than its limit of {MAX_BLOCKS}; "
+                f"analyse with larger blocks or set a TTL"
+            )
+        blocks = int(self._scalars[BLOCKS])
+        if needed > len(self._key_of):
+            size = min(MAX_BLOCKS, int(needed * _BLOCK_GROWTH) + 64)
+            self._key_of = _grown(self._key_of, blocks, size)
+            self._position_of = _grown(self._position_of, blocks, size)
+        if needed > key_table.blocks_in(len(self._table)):
+            self._table = key_table.allocate(key_table.slots_for(needed))
+            key_table.insert_all(self._table, self._key_of, blocks)
+
+    def _compact(self, count: int) -> None:
+        """Renumber the positions densely, drop expired blocks, and leave room for a request of `count` blocks."""
+        expired = self._expired_blocks()
+        compaction.renumber(
+            self._scalars, self._key_of, self._position_of, self._epoch_times, self._epoch_positions, self._bitmap
+        )
+        blocks = int(self._scalars[BLOCKS])
+        self._allocate_order(blocks, count)
+        if expired:
+            self._key_of = _grown(self._key_of, blocks, int(blocks * _BLOCK_GROWTH) + 64)
+            self._position_of = _grown(self._position_of, blocks, len(self._key_of))
+            self._rebuild_table(blocks)
+
+    def _allocate_order(self, blocks: int, count: int) -> None:
+        """A recency order in which exactly the positions 0..blocks-1 are live, with room above."""
+        positions = min(_MAX_POSITIONS, 4 * blocks + self._slack + count)
+        groups = recency.group_count(max(1, positions))
+        if groups != len(self._fenwick) - 1:
+            self._bitmap, self._fenwick = recency.allocate(groups)
+        recency.fill(self._bitmap, self._fenwick, blocks)
+
+    def _rebuild_table(self, blocks: int) -> None:
+        self._table = key_table.allocate(key_table.slots_for(blocks))
+        twin = key_table.insert_all(self._table, self._key_of, blocks)
+        if twin >= 0:
+            raise StateError(f"keys[{twin}] = {int(self._key_of[twin])} stands in keys twice")
+
+
+def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
+    """A copy of the first `used` elements in an array of `size`."""
+    larger = np.empty(size, array.dtype)
+    larger[:used] = array[:used]
+    return larger

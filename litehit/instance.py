@@ -1,0 +1,59 @@
+"""One instance's way from requests to facts: the same for a stream's lane and an offline replay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litehit.core import LiteHit
+from litehit.facts import FactBatch
+from litehit.preprocess import denominator, normalize_batch
+from litehit.registry import InstanceConfig
+from litehit.request import RequestBatch
+
+
+class InstanceEngine:
+    """The core of one instance, and how its requests are prepared for it.
+
+    Attributes:
+        config: how the instance is analysed.
+        core: its LRU state.
+    """
+
+    def __init__(self, config: InstanceConfig, core: LiteHit | None = None) -> None:
+        self.config = config
+        self.core = core if core is not None else LiteHit(config.ttl_ns)
+
+    def check(self, key_count: int, input_token_len: int) -> None:
+        """Check one request's length before it joins a batch.
+
+        Raises:
+            LengthMismatch: the number of keys is not the number of full trace blocks in the stated length.
+        """
+        denominator(key_count, input_token_len, self.config.trace_block_size_tokens)
+
+    def process(self, requests: RequestBatch) -> FactBatch:
+        """Turn requests into facts, in order, and commit their blocks.
+
+        Raises:
+            LengthMismatch: a request fails `check`; nothing is processed.
+            TooManyBlocks: see `LiteHit.process_batch`.
+        """
+        config = self.config
+        normalized = normalize_batch(
+            requests.keys,
+            requests.offsets,
+            requests.input_token_lens,
+            config.block_size_tokens,
+            config.enable_prefix_hash,
+            config.trace_block_size_tokens,
+        )
+        count = len(requests)
+        return FactBatch(
+            requests.trace_ids,
+            [config.instance_id] * count,
+            requests.timestamps_ns,
+            normalized.input_token_lens,
+            np.full(count, config.block_size_tokens, np.int64),
+            np.full(count, config.block_bytes, np.int64),
+            self.core.process_batch(normalized.keys, normalized.offsets, requests.timestamps_ns),
+        )

@@ -1,0 +1,104 @@
+"""The table from block key to block id: asked at forks and for new blocks, never written on a hit.
+
+Open addressing with linear probing. A slot is an int64: the upper half of the key's hash as a tag, the id below it; an
+empty slot is -1. The tag spares the look at `key_of` for a slot that another key holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from litehit import intrinsics
+from litehit.recency import Integer
+
+Table: TypeAlias = NDArray[np.int64]
+Keys: TypeAlias = NDArray[np.int64]
+
+_EMPTY = -1
+_TAG_BITS = 0xFFFF_FFFF_0000_0000
+_ID_BITS = 0x0000_0000_FFFF_FFFF
+_MAX_LOAD = 0.8
+
+
+def slots_for(blocks: int) -> int:
+    """Slots (a power of two) of a table for so many blocks."""
+    return 1 << max(10, int(np.ceil(np.log2(max(1, blocks) / _MAX_LOAD))))
+
+
+def blocks_in(slots: int) -> int:
+    """Blocks that a table of so many slots may hold."""
+    return int(slots * _MAX_LOAD)
+
+
+def allocate(slots: int) -> Table:
+    """An empty table: int64[slots]."""
+    return np.full(slots, _EMPTY, np.int64)
+
+
+@njit(cache=True, inline="always")
+def hash_key(key: Integer) -> Any:
+    """Mix a key to 64 well spread bits (the finaliser of MurmurHash3); small consecutive keys are common."""
+    h = np.uint64(key)
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return h ^ (h >> np.uint64(33))
+
+
+@njit(cache=True, inline="always")
+def prefetch(table: Table, key: Integer) -> None:
+    """Start loading the slots where a key will be looked up."""
+    intrinsics.prefetch(table, np.int64(hash_key(key) & np.uint64(len(table) - 1)))
+
+
+@njit(cache=True, nogil=True)
+def find(table: Table, key_of: Keys, key: Integer) -> Integer:
+    """Id of a key, or -1."""
+    h = hash_key(key)
+    mask = np.uint64(len(table) - 1)
+    at = h & mask
+    while True:
+        slot = table[at]
+        if slot == _EMPTY:
+            return -1
+        if (np.uint64(slot) ^ h) & np.uint64(_TAG_BITS) == 0:
+            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
+            if key_of[block] == key:
+                return block
+        at = (at + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer) -> Integer:
+    """Id of a key; an unknown key gets the id `new_block`, and `key_of` its entry."""
+    h = hash_key(key)
+    mask = np.uint64(len(table) - 1)
+    at = h & mask
+    while True:
+        slot = table[at]
+        if slot == _EMPTY:
+            table[at] = np.int64((h & np.uint64(_TAG_BITS)) | np.uint64(new_block))
+            key_of[new_block] = key
+            return new_block
+        if (np.uint64(slot) ^ h) & np.uint64(_TAG_BITS) == 0:
+            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
+            if key_of[block] == key:
+                return block
+        at = (at + np.uint64(1)) & mask
+
+
+_AHEAD = 16
+
+
+@njit(cache=True, nogil=True)
+def insert_all(table: Table, key_of: Keys, count: Integer) -> Integer:
+    """Fill an empty table with the blocks 0..count-1; returns the id of a block whose key stood before, or -1."""
+    for block in range(count):
+        if block + _AHEAD < count:
+            prefetch(table, key_of[block + _AHEAD])
+        if find_or_insert(table, key_of, key_of[block], block) != block:
+            return block
+    return -1
