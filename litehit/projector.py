@@ -33,7 +33,8 @@ class HitCurveProjector:
         """
         if not math.isfinite(capacity_gb):
             raise CapacityError(f"capacity_gb {capacity_gb} is not a finite number; ask for the ceiling with -1")
-        return INFINITE if capacity_gb < 0 else math.floor(capacity_gb * _BYTES_PER_GB)
+        numerator, denominator = float(capacity_gb).as_integer_ratio()  # a float product overflows beyond 1e299 GB
+        return INFINITE if capacity_gb < 0 else numerator * _BYTES_PER_GB // denominator
 
     @staticmethod
     def capacity_blocks(capacity_bytes: int, block_bytes: int) -> int:
