@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, TypeAdapter
 
@@ -11,13 +11,28 @@ from schemas.block_keys import BlockKeys
 Int64 = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 
 
+def _tell_of_aliases(schema: dict[str, Any]) -> None:
+    # pydantic's JSON Schema knows one name a field; a record with the other one must not fail it.
+    properties = schema["properties"]
+    for alias, field in (("keys", "block_keys"), ("input_len", "input_token_len")):
+        properties[alias] = properties[field] | {"title": alias, "description": f"the same as {field}"}
+    schema["required"].remove("block_keys")
+    schema["anyOf"] = [{"required": ["block_keys"]}, {"required": ["keys"]}]
+
+
 class RequestEvent(BaseModel):
     """One request: the keys of its prompt's full blocks, and its length.
 
     Unknown fields are allowed and ignored. With the aliases, a tair standard trace line is a request event.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="ignore",
+        frozen=True,
+        arbitrary_types_allowed=True,
+        populate_by_name=True,
+        json_schema_extra=_tell_of_aliases,
+    )
 
     type: Literal["request", "get"] = Field(description="get is the same as request")
     instance_id: Annotated[StrictStr, Field(min_length=1)] | None = Field(
