@@ -1,0 +1,67 @@
+"""`litehit generate`: a realistic session-shaped trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def generate(
+    requests: Annotated[int, typer.Option("--requests", metavar="N", help="Number of requests.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed gives the same trace.")] = 1,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write; - is standard output.")] = Path(
+        "-"
+    ),
+    instances: Annotated[
+        list[str] | None,
+        typer.Option("--instance", metavar="ID", help="An instance; repeat for several. [default: demo]"),
+    ] = None,
+    block_size_tokens: Annotated[int | None, typer.Option(help="Tokens of one block.")] = None,
+    system_prompts: Annotated[int | None, typer.Option(help="Number of shared system prompts.")] = None,
+    system_prompt_tokens: Annotated[int | None, typer.Option(help="Mean length of a system prompt.")] = None,
+    prompt_zipf: Annotated[float | None, typer.Option(help="Exponent of the prompts' popularity; 0 is even.")] = None,
+    mean_turns: Annotated[float | None, typer.Option(help="Mean turns of a session.")] = None,
+    turn_tokens: Annotated[float | None, typer.Option(help="Mean tokens that a turn adds.")] = None,
+    max_prompt_tokens: Annotated[int | None, typer.Option(help="A session ends before it is longer.")] = None,
+    regenerate: Annotated[float | None, typer.Option(help="Share of turns that ask the same prompt again.")] = None,
+    branch: Annotated[float | None, typer.Option(help="Share of turns that branch off an earlier point.")] = None,
+    sub_agent: Annotated[float | None, typer.Option(help="Share of turns that call a sub-agent.")] = None,
+    sessions_per_second: Annotated[float | None, typer.Option(help="Sessions that start in a second.")] = None,
+    think_seconds: Annotated[float | None, typer.Option(help="Mean seconds between two turns.")] = None,
+) -> None:
+    """Generate a trace: multi-turn chats, shared system prompts, forks, sub-agents; JSON Lines, format `native`."""
+    from litehit.workload import WorkloadSpec
+    from litehit.workload import generate as generate_columns
+    from schemas.request import RequestEvent
+    from service.cli.output import open_output
+
+    shape: dict[str, Any] = {
+        "block_size_tokens": block_size_tokens,
+        "system_prompts": system_prompts,
+        "system_prompt_tokens": system_prompt_tokens,
+        "prompt_zipf": prompt_zipf,
+        "mean_turns": mean_turns,
+        "turn_tokens": turn_tokens,
+        "max_prompt_tokens": max_prompt_tokens,
+        "regenerate": regenerate,
+        "branch": branch,
+        "sub_agent": sub_agent,
+        "sessions_per_second": sessions_per_second,
+        "think_seconds": think_seconds,
+        "instances": tuple(instances) if instances else None,
+    }
+    given = {name: value for name, value in shape.items() if value is not None}
+    trace = generate_columns(WorkloadSpec(requests=requests, seed=seed, **given))
+    with open_output(out) as sink:
+        for request in trace.requests():
+            event = RequestEvent.model_construct(
+                type="request",
+                instance_id=request.instance_id,
+                trace_id=request.trace_id,
+                timestamp_ns=request.timestamp_ns,
+                block_keys=request.block_keys,
+                input_token_len=request.input_token_len,
+            )
+            sink.write(event.model_dump_json().encode() + b"\n")

@@ -1,0 +1,73 @@
+"""Options that several commands share; each is also a setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from service.settings import Settings
+
+Bootstrap: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--bootstrap", metavar="HOST:PORT", help="Kafka's bootstrap servers. [LITEHIT_BOOTSTRAP]"),
+]
+Embedded: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--embedded", help="The broker of the `serve --embedded` that uses the same store. [LITEHIT_EMBEDDED]"
+    ),
+]
+RegistryFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--registry", metavar="FILE", help="Registry file (YAML). [LITEHIT_REGISTRY]"),
+]
+Store: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="A folder, s3://, gs:// or az://. [LITEHIT_STORE]"),
+]
+Host: TypeAlias = Annotated[str | None, typer.Option("--host", help="Address the HTTP API listens on. [LITEHIT_HOST]")]
+Port: TypeAlias = Annotated[
+    int | None, typer.Option("--port", help="Port of the HTTP API; 0 picks a free one. [LITEHIT_PORT]")
+]
+
+
+def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None, **options: Any) -> Settings:
+    """The settings: the options that were given, over LITEHIT_* variables, over the defaults.
+
+    Raises:
+        typer.BadParameter: a value is wrong; the message names the option's variable and what is allowed.
+    """
+    from pydantic import ValidationError
+
+    from service.settings import Settings
+
+    given = {name: value for name, value in options.items() if value is not None}
+    # Naming a broker on the command line also says that it is not the other kind, whatever the environment says.
+    if bootstrap is not None:
+        given |= {"bootstrap": bootstrap, "embedded": bool(embedded)}
+    elif embedded:
+        given |= {"embedded": True, "bootstrap": None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise typer.BadParameter(settings_error(error)) from None
+
+
+def settings_error(error: ValidationError) -> str:
+    """One line that names each wrong setting, its value and what is allowed."""
+    return "; ".join(
+        f"{_name(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}" for problem in error.errors()
+    )
+
+
+def _name(location: tuple[int | str, ...]) -> str:
+    if not location:
+        return ""
+    name = ".".join(map(str, location))
+    option = name.replace("_", "-")
+    return f"--{option} (LITEHIT_{name.upper()}): "
