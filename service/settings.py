@@ -49,9 +49,9 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535, description="port of the HTTP API; 0 picks a free one")] = 8080
 
     # Topics.
-    requests_topic: str = "litehit.requests"
-    facts_topic: str = "litehit.facts"
-    dead_letters_topic: str = "litehit.dead-letters"
+    requests_topic: str = Field(default="litehit.requests", description="topic that is read")
+    facts_topic: str = Field(default="litehit.facts", description="topic of the facts, with as many partitions")
+    dead_letters_topic: str = Field(default="litehit.dead-letters", description="topic of the records without a fact")
     create_topics: bool | None = Field(
         default=None, description="create absent topics at start; default: only on the embedded broker"
     )
@@ -67,7 +67,9 @@ class Settings(BaseSettings):
         default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
     )
     batch_records: Annotated[int, Field(ge=1, le=1000)] = Field(default=500, description="records of a micro-batch")
-    transaction_timeout_seconds: PositiveSeconds = 10.0
+    transaction_timeout_seconds: PositiveSeconds = Field(
+        default=10.0, description="after so long the broker aborts what a dead process left open"
+    )
     dead_letter_max_bytes: PositiveInt = Field(
         default=1_000_000 + 40_000,
         description="key, value and headers of a dead letter; a longer value is cut and flagged. "
@@ -82,10 +84,13 @@ class Settings(BaseSettings):
 
     # Clients and logs.
     kafka: dict[str, str] = Field(
-        default_factory=dict, description="further librdkafka properties for every client, such as security.protocol"
+        default_factory=dict,
+        description="JSON object of further librdkafka properties for every client, such as security.protocol",
     )
-    log_format: LogFormat = LogFormat.CONSOLE
-    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = "info"
+    log_format: LogFormat = Field(default=LogFormat.CONSOLE, description="console or json, to stderr")
+    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
+        default="info", description="debug, info, warning or error"
+    )
 
     @model_validator(mode="after")
     def _one_broker(self) -> Settings:
