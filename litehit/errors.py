@@ -7,6 +7,7 @@ LiteHitError
 ├── UnknownInstance        no registration covers an instance id
 ├── TimeWentBack           an offline trace's time goes back inside an instance
 ├── CapacityError          a capacity is no finite number (also a ValueError)
+├── OptionError            an option of replay, query or the generator is out of range (also a ValueError)
 ├── RegistryError          a registry file is unusable; names the file and the line
 ├── TraceError             an offline replay failed; names the line and the reason
 ├── FactsError             a facts file is malformed; names the file and the row
@@ -82,6 +83,10 @@ class TimeWentBack(LiteHitError):
 
 class CapacityError(LiteHitError, ValueError):
     """A capacity is no finite number."""
+
+
+class OptionError(LiteHitError, ValueError):
+    """An option of replay, query or the generator is out of range, or excludes another."""
 
 
 class RegistryError(LiteHitError):
