@@ -105,4 +105,5 @@ class Settings(BaseSettings):
 
     def client_config(self, bootstrap: str, **properties: Any) -> dict[str, Any]:
         """librdkafka properties of a client: the service's own, then the operator's."""
-        return {"bootstrap.servers": bootstrap, **properties, **self.kafka}
+        # Warnings and worse; librdkafka tells each closed connection at its default level.
+        return {"bootstrap.servers": bootstrap, "log_level": 4, **properties, **self.kafka}

@@ -1,0 +1,74 @@
+"""Every error the service raises on purpose.
+
+ServiceError
+├── EmbeddedBrokerError    the embedded broker can't be started or found
+├── TopicsError            the topics are not as the roles need them; says what to run
+├── PublishError           publishing can't go on
+├── AddressUnusable        the HTTP API can't listen where it was told to
+├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
+├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
+├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
+│   └── Undeliverable      ... because Kafka refuses one of its records for good
+└── ProducerFailed         the producer is of no more use; the process must end
+    └── Fenced             ... because a newer process uses its transactional id
+"""
+
+from __future__ import annotations
+
+from litehit.errors import LiteHitError
+
+
+class ServiceError(LiteHitError):
+    """Base of the service's errors."""
+
+
+class EmbeddedBrokerError(ServiceError):
+    """The embedded broker can't be started or found."""
+
+
+class TopicsError(ServiceError):
+    """The topics are not as the roles need them; the message says what to run."""
+
+
+class PublishError(ServiceError):
+    """Publishing can't go on."""
+
+
+class AddressUnusable(ServiceError):
+    """The HTTP API can't listen where it was told to."""
+
+    def __init__(self, host: str, port: int, reason: OSError) -> None:
+        self.host = host
+        self.port = port
+        super().__init__(
+            f"can't listen on host {host!r}, port {port}: {reason.strerror or reason}; "
+            f"choose another --host or --port (0 picks a free port)"
+        )
+
+
+class CannotRestore(ServiceError):
+    """A lane's caches can't be rebuilt up to its committed offset."""
+
+
+class BatchAborted(ServiceError):
+    """A micro-batch was not handed over: the lanes in memory are ahead of the offsets and must be rebuilt."""
+
+
+class Undeliverable(BatchAborted):
+    """Kafka refuses a record for good, so that trying its batch again can't help.
+
+    Attributes:
+        partition: the lane that the record comes from.
+    """
+
+    def __init__(self, partition: int, message: str) -> None:
+        self.partition = partition
+        super().__init__(message)
+
+
+class ProducerFailed(ServiceError):
+    """The producer is of no more use; only a new process can go on."""
+
+
+class Fenced(ProducerFailed):
+    """A newer process uses the same transactional id."""

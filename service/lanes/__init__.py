@@ -1,0 +1,1 @@
+"""The role `lanes`: from the requests topic to the facts topic, one ordered lane a partition."""

@@ -1,0 +1,231 @@
+"""The ordered executor of one partition: records in, facts and dead letters out. It knows no Kafka client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from litehit.errors import LengthMismatch, UnknownInstance
+from litehit.facts import FactBatch
+from litehit.instance import InstanceEngine
+from litehit.registry import Registry
+from litehit.request import Request, RequestBatch
+from schemas.dead_letter import SOURCE_HEADER, Reason
+from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.lanes.counts import LaneCounts
+from service.lanes.dead_letters import dead_letter
+from service.lanes.status import InstanceStatus
+from service.records import OutputRecord, SourceRecord
+
+_NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTargets:
+    """Where a lane's output goes.
+
+    Attributes:
+        facts_topic, dead_letters_topic: names of topics.
+        dead_letter_max_bytes: limit of a dead letter's key, value and headers.
+    """
+
+    facts_topic: str
+    dead_letters_topic: str
+    dead_letter_max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneOutput:
+    """What a batch of records became.
+
+    Attributes:
+        facts: in offset order.
+        dead_letters: in offset order.
+        counts: the batch's ledger.
+    """
+
+    facts: tuple[OutputRecord, ...]
+    dead_letters: tuple[OutputRecord, ...]
+    counts: LaneCounts
+
+
+@dataclass(slots=True)
+class _Share:
+    """One instance's requests of a batch, with the records they came in."""
+
+    rows: list[int] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """A batch after parsing and before any core has seen it."""
+
+    shares: dict[str, _Share] = field(default_factory=dict)
+    poison: list[tuple[SourceRecord, Reason, str]] = field(default_factory=list)
+    ignored: int = 0
+
+
+class _Poison(Exception):
+    def __init__(self, reason: Reason, sentence: str) -> None:
+        self.reason = reason
+        super().__init__(sentence)
+
+
+class Lane:
+    """One partition's instances, each with a core of its own, fed in offset order.
+
+    The same records give the same bytes, however they are cut into batches. An exception that is no poison of a
+    record is a bug: it leaves through `process`, after which the lane must not be used any more.
+
+    Args:
+        partition: of the requests topic; records of another are refused.
+        registry: the instances that are known.
+        trace_format: how a record is read.
+        targets: where the output goes.
+    """
+
+    def __init__(self, partition: int, registry: Registry, trace_format: TraceFormat, targets: LaneTargets) -> None:
+        self.partition = partition
+        self._registry = registry
+        self._format = trace_format
+        self._targets = targets
+        self._engines: dict[str, InstanceEngine] = {}
+        self._latest_ns: dict[str, int] = {}
+        self._next_offset = 0
+
+    @property
+    def next_offset(self) -> int:
+        """One past the last record processed."""
+        return self._next_offset
+
+    def process(self, records: Sequence[SourceRecord]) -> LaneOutput:
+        """Turn records, which must follow those before in offset order, into facts and dead letters."""
+        batch = self._sort(records)
+        facts: dict[int, OutputRecord] = {}
+        clamped = 0
+        for instance_id, share in batch.shares.items():
+            requests = RequestBatch.from_requests(share.requests)
+            clamped += self._note_times(instance_id, requests)
+            computed = self._engines[instance_id].process(requests)
+            facts.update(self._fact_records(records, share.rows, computed))
+        dead_letters = tuple(
+            dead_letter(
+                record,
+                reason,
+                sentence,
+                topic=self._targets.dead_letters_topic,
+                max_bytes=self._targets.dead_letter_max_bytes,
+            )
+            for record, reason, sentence in batch.poison
+        )
+        reasons = [reason for _, reason, _ in batch.poison]
+        counts = LaneCounts(
+            consumed=len(records),
+            facts=len(facts),
+            ignored=batch.ignored,
+            dead_letters={reason: reasons.count(reason) for reason in set(reasons)},
+            times_clamped=clamped,
+        )
+        return LaneOutput(tuple(facts[row] for row in sorted(facts)), dead_letters, counts)
+
+    def replay(self, records: Sequence[SourceRecord]) -> None:
+        """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
+        for instance_id, share in self._sort(records).shares.items():
+            requests = RequestBatch.from_requests(share.requests)
+            self._note_times(instance_id, requests)
+            self._engines[instance_id].process(requests)
+
+    def instances(self) -> tuple[InstanceStatus, ...]:
+        """The cores held, by instance id."""
+        return tuple(
+            InstanceStatus(engine.config, engine.core.current_unique_blocks(), engine.core.memory_usage_bytes())
+            for _, engine in sorted(self._engines.items())
+        )
+
+    def _sort(self, records: Sequence[SourceRecord]) -> _Sorted:
+        batch = _Sorted()
+        for row, record in enumerate(records):
+            self._own(record)
+            try:
+                request = self._read(record)
+            except _Poison as poison:
+                batch.poison.append((record, poison.reason, str(poison)))
+                continue
+            if request is None:
+                batch.ignored += 1
+                continue
+            share = batch.shares.setdefault(request.instance_id, _Share())
+            share.rows.append(row)
+            share.requests.append(request)
+        return batch
+
+    def _own(self, record: SourceRecord) -> None:
+        if record.partition != self.partition or record.offset < self._next_offset:
+            raise AssertionError(
+                f"the lane of partition {self.partition}, at offset {self._next_offset}, was given {record.source}"
+            )
+        self._next_offset = record.offset + 1
+
+    def _read(self, record: SourceRecord) -> Request | None:
+        """The record's request, checked so far that its engine will take it; None where it is to be ignored."""
+        if not record.value:
+            kind = "null (a tombstone)" if record.value is None else "empty"
+            raise _Poison(Reason.EMPTY_VALUE, f"the record's value is {kind}; send a request event")
+        try:
+            request = self._format.parse(record.value, _context(record))
+            if request is not None:
+                self._engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
+        except FormatError as error:
+            raise _Poison(error.reason, str(error)) from None
+        except UnknownInstance as error:
+            raise _Poison(Reason.UNKNOWN_INSTANCE, str(error)) from None
+        except LengthMismatch as error:
+            raise _Poison(Reason.LENGTH_MISMATCH, str(error)) from None
+        return request
+
+    def _engine(self, instance_id: str) -> InstanceEngine:
+        engine = self._engines.get(instance_id)
+        if engine is None:
+            engine = self._engines[instance_id] = InstanceEngine(self._registry.resolve(instance_id))
+        return engine
+
+    def _note_times(self, instance_id: str, requests: RequestBatch) -> int:
+        """How many of the requests lie behind an earlier one of their instance."""
+        times = requests.timestamps_ns
+        latest = np.maximum.accumulate(times)
+        before = self._latest_ns.get(instance_id)
+        if before is not None:
+            latest = np.maximum(latest, before)
+        self._latest_ns[instance_id] = int(latest[-1])
+        return int(np.count_nonzero(times < latest))
+
+    def _fact_records(
+        self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch
+    ) -> Iterator[tuple[int, OutputRecord]]:
+        for row, fact in zip(rows, facts, strict=True):
+            record = records[row]
+            yield (
+                row,
+                OutputRecord(
+                    self._targets.facts_topic,
+                    self.partition,
+                    fact.instance_id.encode(),
+                    fact.to_json(),
+                    ((SOURCE_HEADER, record.source.encode()),),
+                    # The request record's own, never the trace's: a broker expires by this time, and refuses one
+                    # that lies ahead of its clock. The request's time is in the value.
+                    record.timestamp_ms or 0,
+                ),
+            )
+
+
+def _context(record: SourceRecord) -> RecordContext:
+    try:
+        instance_id = record.key.decode() if record.key else None
+    except UnicodeDecodeError:
+        instance_id = None
+    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
+    return RecordContext(instance_id=instance_id, position=record.offset, timestamp_ns=timestamp_ns)

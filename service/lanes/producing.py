@@ -1,0 +1,138 @@
+"""What both transactions share: producing records, their delivery reports, and errors by their flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from service.errors import BatchAborted, Fenced, ProducerFailed, Undeliverable
+from service.records import OutputRecord
+from service.settings import Settings
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+CALL_SECONDS = 10.0
+"""How long one blocking call waits before it reports a retriable error."""
+
+_BATCH_OVERHEAD = 4096  # what Kafka's record batch adds to a record's key, value and headers, generously
+
+# Kafka will not take such a record however often it is sent.
+_REFUSED = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.INVALID_MSG,
+    }
+)
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+_PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+
+
+def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> dict[str, Any]:
+    """librdkafka properties of a lane worker's producer."""
+    return settings.client_config(
+        bootstrap,
+        **{"acks": "all", "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD, **properties},
+    )
+
+
+def call_by_flag(call: Callable[[], T], producer: Producer, stopping: Callable[[], bool]) -> T:
+    """Make a call and treat its error by the flags that librdkafka sets.
+
+    A retriable error means the same call again, for as long as it takes: giving up would leave the transaction
+    undecided. Only a process that is being stopped leaves it so; its successor's `open` decides it.
+
+    Raises:
+        BatchAborted: `txn_requires_abort`.
+        ProducerFailed: a fatal error, or stopped while Kafka can't be reached.
+        KafkaException: an error without a flag: none that waiting or aborting would mend.
+    """
+    while True:
+        try:
+            return call()
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            raise_if_fatal(error)
+            if error.txn_requires_abort():
+                raise BatchAborted(error.str()) from exception
+            if not error.retriable():
+                raise
+            if stopping():
+                raise ProducerFailed(f"stopped while Kafka did not answer: {error.str()}") from exception
+            log.warning("kafka_call_repeated", error=error.str())
+            producer.poll(0.1)
+
+
+def raise_if_fatal(error: KafkaError) -> None:
+    """Raise what a fatal error means for the process."""
+    if error.code() in _FENCED:
+        raise Fenced(
+            f"a newer process uses this process's transactional_id ({error.str()}); give each lanes process its own "
+            f"(LITEHIT_TRANSACTIONAL_ID)"
+        )
+    if error.fatal() or error.code() == KafkaError._FATAL:
+        raise ProducerFailed(error.str())
+
+
+class Deliveries:
+    """Delivery reports of one batch: the first failure is kept until it is asked for."""
+
+    def __init__(self) -> None:
+        self._failure: tuple[int, KafkaError] | None = None
+
+    def clear(self) -> None:
+        """Forget the batch before."""
+        self._failure = None
+
+    def report(self, error: KafkaError | None, message: Message) -> None:
+        """The producer's `on_delivery`."""
+        # What an abort purges failed for another reason than its own.
+        if error is not None and error.code() not in _PURGED and self._failure is None:
+            self._failure = (message.partition() or 0, error)
+
+    def failure(self) -> BatchAborted | None:
+        """What the first failed delivery means; None where all went well so far."""
+        if self._failure is None:
+            return None
+        partition, error = self._failure
+        return delivery_error(partition, error)
+
+
+def delivery_error(partition: int, error: KafkaError) -> BatchAborted:
+    """`Undeliverable` where sending the record again can't help."""
+    message = f"a record for partition {partition} was not delivered: {error.str()}"
+    return Undeliverable(partition, message) if error.code() in _REFUSED else BatchAborted(message)
+
+
+def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) -> None:
+    """Queue a record.
+
+    Raises:
+        BatchAborted: it can't be queued.
+        ProducerFailed: nothing can be queued any more.
+    """
+    while True:
+        try:
+            producer.produce(
+                record.topic,
+                value=record.value,
+                key=record.key,
+                partition=record.partition,
+                timestamp=record.timestamp_ms,
+                headers=list(record.headers),
+                on_delivery=deliveries.report,
+            )
+        except BufferError:
+            producer.poll(0.1)  # room comes with the next delivery reports
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            raise_if_fatal(error)
+            raise delivery_error(record.partition, error) from exception
+        else:
+            return

@@ -1,0 +1,75 @@
+"""What a lanes process says about itself: plain values for readiness, metrics and the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from litehit.registry import InstanceConfig
+from service.lanes.counts import LaneCounts
+
+
+class LaneState(StrEnum):
+    """What a lane is doing."""
+
+    RESTORING = "restoring"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStatus:
+    """One instance's core.
+
+    Attributes:
+        config: how it is analysed.
+        unique_blocks: blocks it holds.
+        memory_bytes: bytes of its arrays.
+    """
+
+    config: InstanceConfig
+    unique_blocks: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    """One lane at one moment.
+
+    Attributes:
+        partition: of the requests topic.
+        state: what it does.
+        next_offset: the next record to process; None before the committed offset is known.
+        end_offset: the requests partition's last stable offset, as last heard; None before it is known.
+        error: why it stopped; None unless it did.
+        counts: records handed over since this process holds the partition.
+        instances: the cores it holds, by instance id.
+    """
+
+    partition: int
+    state: LaneState
+    next_offset: int | None
+    end_offset: int | None
+    error: str | None
+    counts: LaneCounts
+    instances: tuple[InstanceStatus, ...]
+
+    @property
+    def lag(self) -> int | None:
+        """Records between the lane and the last stable offset; None before both are known."""
+        if self.next_offset is None or self.end_offset is None:
+            return None
+        return max(0, self.end_offset - self.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class LanesStatus:
+    """All lanes of a process at one moment.
+
+    Attributes:
+        assigned: the group has answered; before that `lanes` is empty because nothing is known.
+        lanes: one a partition held, by partition.
+    """
+
+    assigned: bool
+    lanes: tuple[LaneStatus, ...]

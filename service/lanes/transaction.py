@@ -1,0 +1,57 @@
+"""Handing over a micro-batch: its output and its consumed offsets. The port that lane workers use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from confluent_kafka import TopicPartition
+
+from service.records import OutputRecord
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """What is handed over at once.
+
+    Attributes:
+        outputs: facts and dead letters, each on the partition of the request it comes from.
+        topic: the requests topic.
+        generation: the requests topic's generation; committed with each offset, which means nothing in another.
+        positions: next offset by requests partition.
+    """
+
+    outputs: Sequence[OutputRecord]
+    topic: str
+    generation: str
+    positions: Mapping[int, int]
+
+    def offsets(self) -> list[TopicPartition]:
+        """The positions as Kafka commits them."""
+        return [
+            TopicPartition(self.topic, partition, offset, self.generation)
+            for partition, offset in self.positions.items()
+        ]
+
+
+class Transaction(Protocol):
+    """A way to hand over micro-batches, one at a time."""
+
+    def open(self) -> None:
+        """Make ready, once, before partitions are assigned.
+
+        Raises:
+            ProducerFailed: this process can hand over nothing.
+        """
+
+    def commit(self, batch: MicroBatch) -> None:
+        """Hand over a batch; when this returns, all of it is in Kafka.
+
+        Raises:
+            BatchAborted: the batch, or a part of it, was not handed over.
+            ProducerFailed: this process can hand over nothing any more.
+        """
+
+    def close(self) -> None:
+        """Give up what is not handed over."""

@@ -1,0 +1,115 @@
+"""Every Prometheus metric of the service, each with its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.lanes.counts import LaneCounts
+from service.lanes.status import LanesStatus, LaneState
+
+
+class LanesMetrics:
+    """Metrics of the role `lanes`. Counters count what is handed over; an aborted batch leaves no trace in them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        # Records consumed, by what became of them; the three outcomes add up to the records consumed.
+        self._records = Counter(
+            "litehit_lane_records",
+            "Records handed over, by outcome: fact, dead_letter or ignored",
+            ["partition", "outcome"],
+            registry=registry,
+        )
+        # Dead letters by their reason; the sum is the outcome dead_letter above.
+        self._dead_letters = Counter(
+            "litehit_lane_dead_letters", "Dead letters, by reason", ["partition", "reason"], registry=registry
+        )
+        # Requests older than one before them in their instance; a TTL clock does not go back for them.
+        self._times_clamped = Counter(
+            "litehit_lane_times_clamped",
+            "Requests whose time lies behind an earlier one's of their instance",
+            ["partition"],
+            registry=registry,
+        )
+        # How full micro-batches are.
+        self._batch_records = Histogram(
+            "litehit_lane_batch_records",
+            "Records of a micro-batch",
+            buckets=(1, 3, 10, 30, 100, 300, 1000),
+            registry=registry,
+        )
+        # From the batch's arrival to its commit.
+        self._batch_seconds = Histogram(
+            "litehit_lane_batch_seconds",
+            "Seconds from a micro-batch's arrival to its commit",
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+            registry=registry,
+        )
+        # Batches that were not handed over; each makes its lanes replay.
+        self._aborts = Counter("litehit_lane_aborts", "Micro-batches aborted", registry=registry)
+
+    def handed_over(self, partition: int, counts: LaneCounts) -> None:
+        """A lane's share of a micro-batch is in Kafka."""
+        label = str(partition)
+        self._records.labels(label, "fact").inc(counts.facts)
+        self._records.labels(label, "ignored").inc(counts.ignored)
+        self._records.labels(label, "dead_letter").inc(sum(counts.dead_letters.values()))
+        for reason, count in counts.dead_letters.items():
+            self._dead_letters.labels(label, reason.value).inc(count)
+        self._times_clamped.labels(label).inc(counts.times_clamped)
+
+    def batch(self, records: int, seconds: float) -> None:
+        """A micro-batch is in Kafka."""
+        self._batch_records.observe(records)
+        self._batch_seconds.observe(seconds)
+
+    def aborted(self) -> None:
+        """A micro-batch was aborted."""
+        self._aborts.inc()
+
+    def watch(self, status: Callable[[], LanesStatus]) -> None:
+        """Show the lanes' state at each scrape."""
+        self._registry.register(_LanesCollector(status))
+
+
+class _LanesCollector(Collector):
+    def __init__(self, status: Callable[[], LanesStatus]) -> None:
+        self._status = status
+
+    def describe(self) -> Iterable[Metric]:
+        """No scrape at registration: the names can't clash with others of this file."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        # 1 for the state a lane is in, 0 for the others.
+        state = GaugeMetricFamily("litehit_lane_state", "1 for the state the lane is in", labels=["partition", "state"])
+        # The next record the lane processes.
+        next_offset = GaugeMetricFamily("litehit_lane_next_offset", "Next offset to process", labels=["partition"])
+        # Records between the lane and the last stable offset.
+        lag = GaugeMetricFamily(
+            "litehit_lane_lag_records", "Records up to the last stable offset", labels=["partition"]
+        )
+        # The size of an instance's LRU state.
+        blocks = GaugeMetricFamily(
+            "litehit_instance_unique_blocks", "Blocks an instance's core holds", labels=["partition", "instance_id"]
+        )
+        memory = GaugeMetricFamily(
+            "litehit_instance_memory_bytes", "Bytes of an instance's core", labels=["partition", "instance_id"]
+        )
+        for lane in self._status().lanes:
+            label = str(lane.partition)
+            for known in LaneState:
+                state.add_metric([label, known.value], float(lane.state is known))
+            if lane.next_offset is not None:
+                next_offset.add_metric([label], lane.next_offset)
+            if lane.lag is not None:
+                lag.add_metric([label], lane.lag)
+            for instance in lane.instances:
+                labels = [label, instance.config.instance_id]
+                blocks.add_metric(labels, instance.unique_blocks)
+                memory.add_metric(labels, instance.memory_bytes)
+        return state, next_offset, lag, blocks, memory
