@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from service.api.index import IndexSize
 from service.lanes.counts import LaneCounts
 from service.lanes.status import LanesStatus, LaneState
 
@@ -113,3 +114,36 @@ class _LanesCollector(Collector):
                 blocks.add_metric(labels, instance.unique_blocks)
                 memory.add_metric(labels, instance.memory_bytes)
         return state, next_offset, lag, blocks, memory
+
+
+class ApiMetrics:
+    """Metrics of the role `api`; the index is asked for its size at each scrape."""
+
+    def __init__(self, registry: CollectorRegistry, index_size: Callable[[], IndexSize]) -> None:
+        # Calls answered, by the route's path ("unmatched" where none fits) and the HTTP status.
+        self._requests = Counter("litehit_http_requests", "HTTP calls answered", ["route", "status"], registry=registry)
+        # From a call's arrival to the end of its answer, by the route's path.
+        self._seconds = Histogram(
+            "litehit_http_request_seconds",
+            "Seconds to answer an HTTP call",
+            ["route"],
+            buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
+        # Facts summed by the index: those of published segments and those of the open tail.
+        facts = Gauge("litehit_index_facts", "Facts summed by the index", registry=registry)
+        facts.set_function(lambda: index_size().facts)
+        # Facts of the open tail, held as rows until their segment is published.
+        tail_facts = Gauge("litehit_index_tail_facts", "Facts held as rows in memory", registry=registry)
+        tail_facts.set_function(lambda: index_size().tail_facts)
+        # Segments the index has summed.
+        segments = Gauge("litehit_index_segments", "Segments summed by the index", registry=registry)
+        segments.set_function(lambda: index_size().segments)
+        # Sums held: of one instance, block size and block bytes, for each partition's segments and tail.
+        groups = Gauge("litehit_index_groups", "Sums held by the index", registry=registry)
+        groups.set_function(lambda: index_size().groups)
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """A call was answered."""
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
