@@ -1,0 +1,125 @@
+"""A YAML document whose errors know their lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from litehit.errors import RegistryError
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+_MAX_DEPTH = 8  # a registry is four deep; a node that contains itself has no end
+_ABSENT = object()
+
+
+class RegistryDocument:
+    """The values of a YAML file, and the line of each.
+
+    Attributes:
+        source: name of the file, for messages.
+        value: mappings, lists and scalars.
+    """
+
+    def __init__(self, source: str, root: yaml.Node) -> None:
+        self.source = source
+        self._lines: dict[FieldPath, int] = {}
+        self._scalars = yaml.constructor.SafeConstructor()
+        self.value = self._build(root, ())
+
+    def validate(self, model: type[Model]) -> Model:
+        """The document as a model.
+
+        Raises:
+            RegistryError: of the error nearest the top of the file.
+        """
+        try:
+            return model.model_validate(self.value)
+        except ValidationError as error:
+            details = min(error.errors(), key=lambda each: self._line(each["loc"]))
+            raise self.error(details["loc"], _advice(details)) from None
+
+    def error(self, path: FieldPath, advice: str) -> RegistryError:
+        """An error at a field: file, line, path, value, what to do."""
+        value: Any = self.value
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                value = _ABSENT
+        # A whole mapping or list says less than its line.
+        shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {value!r}"
+        return RegistryError(f"{self.source}:{self._line(path)}: {_dotted(path)}{shown}: {advice}")
+
+    def _line(self, path: FieldPath) -> int:
+        while path not in self._lines:
+            path = path[:-1]
+        return self._lines[path]
+
+    def _build(self, node: yaml.Node, path: FieldPath) -> Any:
+        self._lines.setdefault(path, node.start_mark.line + 1)
+        if len(path) > _MAX_DEPTH:
+            raise self._syntax(node, f"{_dotted(path)} is nested too deep")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._build(item, (*path, position)) for position, item in enumerate(node.value)]
+        try:
+            return self._scalars.construct_object(node)
+        except (yaml.YAMLError, ValueError) as error:
+            raise self._syntax(node, f"{_dotted(path)} = {node.value!r} is no plain value ({error})") from None
+
+    def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._syntax(key_node, f"a key of {_dotted(path)} is a list or mapping; use a plain word")
+            if key in values:
+                raise self._syntax(key_node, f"{_dotted((*path, key))} is given twice; keep one of the two")
+            self._lines[*path, key] = key_node.start_mark.line + 1
+            values[key] = self._build(value_node, (*path, key))
+        return values
+
+    def _syntax(self, node: yaml.Node, advice: str) -> RegistryError:
+        return RegistryError(f"{self.source}:{node.start_mark.line + 1}: {advice}")
+
+
+def read_document(path: Path) -> RegistryDocument:
+    """Read a YAML file.
+
+    Raises:
+        RegistryError: the file cannot be read, or is no YAML.
+    """
+    try:
+        root = yaml.compose(path.read_bytes(), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise RegistryError(f"{path}: cannot be read ({error.strerror}); give the path of a registry file") from None
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        raise RegistryError(f"{path}:{line}: is no valid YAML: {error.problem}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RegistryError(f"{path}: is no valid YAML: {error}") from None
+    if root is None:
+        raise RegistryError(f"{path}:1: is empty; it needs groups and instances")
+    return RegistryDocument(str(path), root)
+
+
+def _dotted(path: FieldPath) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text or "the document"
+
+
+def _advice(details: ErrorDetails) -> str:
+    if details["type"] == "extra_forbidden":
+        return "is an unknown key; remove it or correct its spelling"
+    if details["type"] == "missing":
+        return "is required; add it"
+    return details["msg"].removeprefix("Input ").replace("should ", "must ", 1)
