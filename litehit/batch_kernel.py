@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
+from litehit.jit import kernel
 from litehit.key_table import Table, find, find_or_insert, prefetch
 from litehit.recency import Bitmap, Fenwick, Integer, Positions, clear_range, count_through, set_range
 
@@ -31,10 +31,11 @@ SEGMENTS = 6  # segments written to the output
 CLAMPED = 7  # requests whose time went back
 SCALARS = 8
 
+_STRETCH = 16  # blocks of a run compared at once
 _AHEAD = 12  # blocks between the prefetch of a table slot and its use: about one memory latency
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def process(
     first: Integer,
     keys: Int64Array,
@@ -97,7 +98,7 @@ def process(
     return len(offsets) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def advance(
     now: Integer,
     ttl: Integer,
@@ -122,7 +123,7 @@ def advance(
     scalars[FRONTIER] = epoch_positions[epoch] if epoch < scalars[END_EPOCH] else scalars[NEXT_POSITION]
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _open_epoch(scalars: Scalars, epoch_times: Int64Array, epoch_positions: Int64Array) -> None:
     """Note that positions from here on were accessed at the clock's time.
 
@@ -137,7 +138,27 @@ def _open_epoch(scalars: Scalars, epoch_times: Int64Array, epoch_positions: Int6
     scalars[END_EPOCH] = end + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _run_length(keys: Int64Array, key_of: Int64Array, position_of: Positions, position: Integer) -> Integer:
+    """Blocks, all arrays being of their number, whose keys agree and whose positions descend from `position` by 1.
+
+    The first block is known to qualify. Whole stretches are compared without a branch, so the loop is vectorised.
+    """
+    count = len(keys)
+    length = 1
+    while length + _STRETCH <= count:
+        difference = np.int64(0)
+        for i in range(length, length + _STRETCH):
+            difference |= (keys[i] ^ key_of[i]) | (np.int64(position_of[i]) ^ (position - i))
+        if difference != 0:
+            break
+        length += _STRETCH
+    while length < count and keys[length] == key_of[length] and position_of[length] == position - length:
+        length += 1
+    return length
+
+
+@kernel()
 def _evaluate(
     low: Integer,
     high: Integer,
@@ -178,21 +199,13 @@ def _evaluate(
         position = np.int64(position_of[block])
         if position < frontier:
             break
-        run_start = at
         run_ids[run_count] = block
-        expected = position
-        at += 1
-        while (
-            at < high
-            and block + 1 < blocks
-            and key_of[block + 1] == keys[at]
-            and np.int64(position_of[block + 1]) == expected - 1
-            and expected > frontier
-        ):
-            block += 1
-            expected -= 1
-            at += 1
-        length = at - run_start
+        room = min(high - at, blocks - block, position - frontier + 1)
+        length = _run_length(
+            keys[at : at + room], key_of[block : block + room], position_of[block : block + room], position
+        )
+        block += length - 1
+        at += length
         run_lengths[run_count] = length
         run_count += 1
         if position == previous - 1:
@@ -214,12 +227,12 @@ def _evaluate(
         required += length - 1
         highest = max(highest, required)
         last = threshold + length - 1
-        previous = expected
+        previous = position - length + 1
     scalars[SEGMENTS] = segment + 1
     return at - low, run_count, distinct
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _commit_runs(
     top: Integer,
     run_count: Integer,
@@ -248,7 +261,7 @@ def _commit_runs(
         clear_range(bitmap, fenwick, dead_low, dead_high)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _commit_blocks(
     low: Integer,
     high: Integer,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numba import njit
 
 from litehit.batch_kernel import BLOCKS, END_EPOCH, FIRST_EPOCH, FRONTIER, NEXT_POSITION, Scalars
 from litehit.curves import Int64Array
 from litehit.errors import StateError
+from litehit.jit import kernel
 from litehit.recency import Bitmap, Positions, live_before_words, rank
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def renumber(
     scalars: Scalars,
     key_of: Int64Array,
@@ -31,10 +31,18 @@ def renumber(
     frontier = scalars[FRONTIER]
     expired = rank(bitmap, before, frontier)
     kept = 0
+    previous = np.int64(-1)
+    renumbered = np.int64(0)
     for block in range(scalars[BLOCKS]):
         position = np.int64(position_of[block])
         if position >= frontier:
-            position_of[kept] = np.int32(rank(bitmap, before, position) - expired)
+            # Chain neighbours stand next to each other: no live position lies between.
+            if position == previous - 1:
+                renumbered -= 1
+            else:
+                renumbered = np.int64(rank(bitmap, before, position) - expired)
+            previous = position
+            position_of[kept] = np.int32(renumbered)
             key_of[kept] = key_of[block]
             kept += 1
     epochs = 0

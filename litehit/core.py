@@ -17,7 +17,7 @@ MAX_BLOCKS = 2**30
 """Unique blocks one core may hold; ids and positions are 32-bit."""
 
 _MAX_POSITIONS = 2**31 - recency.GROUP_BITS
-_BLOCK_GROWTH = 1.25
+_BLOCK_GROWTH = 1.5
 _BEGINNING_OF_TIME = -(2**63)
 State = dict[str, np.ndarray]
 
@@ -131,8 +131,8 @@ class LiteHit:
                 return FlatCurves(starts[:segments].copy(), runs[:segments].copy(), segment_offsets)
             blocks = int(offsets[done + 1] - offsets[done])
             if segments + blocks > len(starts):
-                starts = _grown(starts, segments, 2 * (segments + blocks))
-                runs = _grown(runs, segments, len(starts))
+                starts = _resized(starts, 2 * (segments + blocks))
+                runs = _resized(runs, len(starts))
             self._make_room(blocks)
 
     def advance_time(self, now: int) -> None:
@@ -240,8 +240,8 @@ class LiteHit:
         if self.ttl and scalars[END_EPOCH] >= len(self._epoch_times):
             self._compact(count)
             needed = 2 * int(scalars[END_EPOCH]) + 64
-            self._epoch_times = _grown(self._epoch_times, int(scalars[END_EPOCH]), needed)
-            self._epoch_positions = _grown(self._epoch_positions, int(scalars[END_EPOCH]), needed)
+            self._epoch_times = _resized(self._epoch_times, needed)
+            self._epoch_positions = _resized(self._epoch_positions, needed)
         if scalars[NEXT_POSITION] + count > 64 * len(self._bitmap):
             self._compact(count)
         if scalars[BLOCKS] + count > self._block_limit():
@@ -256,14 +256,14 @@ class LiteHit:
                 f"the request may bring the core to {needed} unique blocks, more than its limit of {MAX_BLOCKS}; "
                 f"analyse with larger blocks or set a TTL"
             )
-        blocks = int(self._scalars[BLOCKS])
         if needed > len(self._key_of):
             size = min(MAX_BLOCKS, int(needed * _BLOCK_GROWTH) + 64)
-            self._key_of = _grown(self._key_of, blocks, size)
-            self._position_of = _grown(self._position_of, blocks, size)
+            self._key_of = _resized(self._key_of, size)
+            self._position_of = _resized(self._position_of, size)
         if needed > key_table.blocks_in(len(self._table)):
-            self._table = key_table.allocate(key_table.slots_for(needed))
-            key_table.insert_all(self._table, self._key_of, blocks)
+            larger = key_table.allocate(key_table.slots_for(needed))
+            key_table.move_all(self._table, larger)
+            self._table = larger
 
     def _compact(self, count: int) -> None:
         """Renumber the positions densely, drop expired blocks, and leave room for a request of `count` blocks."""
@@ -274,8 +274,8 @@ class LiteHit:
         blocks = int(self._scalars[BLOCKS])
         self._allocate_order(blocks, count)
         if expired:
-            self._key_of = _grown(self._key_of, blocks, int(blocks * _BLOCK_GROWTH) + 64)
-            self._position_of = _grown(self._position_of, blocks, len(self._key_of))
+            self._key_of = _resized(self._key_of, int(blocks * _BLOCK_GROWTH) + 64)
+            self._position_of = _resized(self._position_of, len(self._key_of))
             self._rebuild_table(blocks)
 
     def _allocate_order(self, blocks: int, count: int) -> None:
@@ -293,8 +293,9 @@ class LiteHit:
             raise StateError(f"keys[{twin}] = {int(self._key_of[twin])} stands in keys twice")
 
 
-def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
-    """A copy of the first `used` elements in an array of `size`."""
-    larger = np.empty(size, array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def _resized(array: np.ndarray, size: int) -> np.ndarray:
+    """A longer or shorter copy. A fresh allocation gets huge pages, which growing in place does not."""
+    copy = np.empty(size, array.dtype)
+    kept = min(size, len(array))
+    copy[:kept] = array[:kept]
+    return copy

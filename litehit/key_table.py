@@ -1,7 +1,8 @@
 """The table from block key to block id: asked at forks and for new blocks, never written on a hit.
 
-Open addressing with linear probing. A slot is an int64: the upper half of the key's hash as a tag, the id below it; an
-empty slot is -1. The tag spares the look at `key_of` for a slot that another key holds.
+Open addressing with linear probing. A slot is an int64: the upper half of the key's hash, the id below it; an empty
+slot is -1. A key's home is its hash's top bits, so the half hash in a slot spares most looks at `key_of`, and a larger
+table is filled in one sequential pass, without the keys.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from litehit import intrinsics
+from litehit.jit import kernel
 from litehit.recency import Integer
 
 Table: TypeAlias = NDArray[np.int64]
@@ -22,6 +23,7 @@ _EMPTY = -1
 _TAG_BITS = 0xFFFF_FFFF_0000_0000
 _ID_BITS = 0x0000_0000_FFFF_FFFF
 _MAX_LOAD = 0.8
+_AHEAD = 16  # blocks between the prefetch of a slot and its use
 
 
 def slots_for(blocks: int) -> int:
@@ -39,7 +41,7 @@ def allocate(slots: int) -> Table:
     return np.full(slots, _EMPTY, np.int64)
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def hash_key(key: Integer) -> Any:
     """Mix a key to 64 well spread bits (the finaliser of MurmurHash3); small consecutive keys are common."""
     h = np.uint64(key)
@@ -48,18 +50,24 @@ def hash_key(key: Integer) -> Any:
     return h ^ (h >> np.uint64(33))
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
+def _home(table: Table, h: Any) -> Any:
+    """Where the probing for a hash begins; `h` may lack its lower half."""
+    # Of a power of two 2**k, popcount(2**k - 1) = k.
+    return h >> (np.uint64(64) - intrinsics.popcount(np.uint64(len(table) - 1)))
+
+
+@kernel(inline="always")
 def prefetch(table: Table, key: Integer) -> None:
     """Start loading the slots where a key will be looked up."""
-    intrinsics.prefetch(table, np.int64(hash_key(key) & np.uint64(len(table) - 1)))
+    intrinsics.prefetch(table, np.int64(_home(table, hash_key(key))))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find(table: Table, key_of: Keys, key: Integer) -> Integer:
     """Id of a key, or -1."""
     h = hash_key(key)
-    mask = np.uint64(len(table) - 1)
-    at = h & mask
+    at = _home(table, h)
     while True:
         slot = table[at]
         if slot == _EMPTY:
@@ -68,15 +76,14 @@ def find(table: Table, key_of: Keys, key: Integer) -> Integer:
             block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
             if key_of[block] == key:
                 return block
-        at = (at + np.uint64(1)) & mask
+        at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer) -> Integer:
     """Id of a key; an unknown key gets the id `new_block`, and `key_of` its entry."""
     h = hash_key(key)
-    mask = np.uint64(len(table) - 1)
-    at = h & mask
+    at = _home(table, h)
     while True:
         slot = table[at]
         if slot == _EMPTY:
@@ -87,13 +94,10 @@ def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer)
             block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
             if key_of[block] == key:
                 return block
-        at = (at + np.uint64(1)) & mask
+        at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
 
 
-_AHEAD = 16
-
-
-@njit(cache=True, nogil=True)
+@kernel()
 def insert_all(table: Table, key_of: Keys, count: Integer) -> Integer:
     """Fill an empty table with the blocks 0..count-1; returns the id of a block whose key stood before, or -1."""
     for block in range(count):
@@ -102,3 +106,15 @@ def insert_all(table: Table, key_of: Keys, count: Integer) -> Integer:
         if find_or_insert(table, key_of, key_of[block], block) != block:
             return block
     return -1
+
+
+@kernel()
+def move_all(source: Table, target: Table) -> None:
+    """Fill an empty, larger table with the blocks of another."""
+    for i in range(len(source)):
+        slot = source[i]
+        if slot != _EMPTY:
+            at = _home(target, np.uint64(slot))
+            while target[at] != _EMPTY:
+                at = (at + np.uint64(1)) & np.uint64(len(target) - 1)
+            target[at] = slot

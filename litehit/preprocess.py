@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from litehit.curves import Int64Array
 from litehit.errors import CoarseningError, InvalidRequest, LengthMismatch
+from litehit.jit import kernel
 from schemas.block_keys import block_keys_array
 
 
@@ -134,13 +135,13 @@ def normalize_batch(
     return NormalizedBatch(keys, offsets, lengths)
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _chain_step(h, v):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # SPEC section 3: unsigned 64-bit, logical right shift, starting at h = 0.
     return h ^ (v + uint64(0x9E3779B97F4A7C15) + (h << uint64(12)) + (h >> uint64(32)))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _chain(raw: Int64Array, offsets: Int64Array) -> Int64Array:
     chained = np.empty_like(raw)
     for request in range(len(offsets) - 1):
@@ -151,7 +152,7 @@ def _chain(raw: Int64Array, offsets: Int64Array) -> Int64Array:
     return chained
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _coarsen(keys: Int64Array, offsets: Int64Array, factor: int) -> tuple[Int64Array, Int64Array]:
     coarse_offsets = np.zeros_like(offsets)
     for request in range(len(offsets) - 1):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from litehit.intrinsics import popcount
+from litehit.jit import kernel
 
 Bitmap: TypeAlias = NDArray[np.uint64]
 Fenwick: TypeAlias = NDArray[np.int32]
@@ -36,13 +36,13 @@ def allocate(groups: int) -> tuple[Bitmap, Fenwick]:
     return np.zeros(groups * _WORDS_PER_GROUP, np.uint64), np.zeros(groups + 1, np.int32)
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _low_mask(bit: Integer) -> Any:
     """A word whose bits 0..bit are set, bit in 0..63."""
     return np.uint64(_ALL_ONES) >> np.uint64(63 - bit)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_through(bitmap: Bitmap, fenwick: Fenwick, position: Integer) -> Integer:
     """Live positions in 0..position."""
     group = position >> _GROUP_SHIFT
@@ -57,7 +57,7 @@ def count_through(bitmap: Bitmap, fenwick: Fenwick, position: Integer) -> Intege
     return count + np.int64(popcount(bitmap[word] & _low_mask(position & 63)))
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _add(fenwick: Fenwick, group: Integer, delta: Integer) -> None:
     node = group + 1
     while node < len(fenwick):
@@ -65,7 +65,7 @@ def _add(fenwick: Fenwick, group: Integer, delta: Integer) -> None:
         node += node & -node
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _range_mask(word: Integer, low: Integer, high: Integer) -> Any:
     """Bits of word number `word` that lie in positions low..high."""
     mask = np.uint64(_ALL_ONES)
@@ -76,7 +76,7 @@ def _range_mask(word: Integer, low: Integer, high: Integer) -> Any:
     return mask
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def set_range(bitmap: Bitmap, fenwick: Fenwick, low: Integer, high: Integer) -> None:
     """Make the positions low..high live; none of them is."""
     for word in range(low >> 6, (high >> 6) + 1):
@@ -87,7 +87,7 @@ def set_range(bitmap: Bitmap, fenwick: Fenwick, low: Integer, high: Integer) -> 
         _add(fenwick, group, last - first + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clear_range(bitmap: Bitmap, fenwick: Fenwick, low: Integer, high: Integer) -> None:
     """Make the positions low..high dead; all of them are live."""
     for word in range(low >> 6, (high >> 6) + 1):
@@ -98,7 +98,7 @@ def clear_range(bitmap: Bitmap, fenwick: Fenwick, low: Integer, high: Integer) -
         _add(fenwick, group, first - last - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill(bitmap: Bitmap, fenwick: Fenwick, live: Integer) -> None:
     """Make exactly the positions 0..live-1 live, whatever was live before; linear in the size."""
     bitmap[:] = 0
@@ -113,7 +113,7 @@ def fill(bitmap: Bitmap, fenwick: Fenwick, live: Integer) -> None:
         fenwick[node] = min(live, node << _GROUP_SHIFT) - first
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def live_before_words(bitmap: Bitmap) -> Positions:
     """int32[words]: live positions before each word; with it a rank costs one popcount."""
     before = np.empty(len(bitmap), np.int32)
@@ -124,7 +124,7 @@ def live_before_words(bitmap: Bitmap) -> Positions:
     return before
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def rank(bitmap: Bitmap, before: Positions, position: Integer) -> Integer:
     """Live positions in 0..position-1; `position` may be one past the end."""
     word = position >> 6

@@ -1,0 +1,40 @@
+"""How the engine's kernels are compiled: without the interpreter's lock, and cached between runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, ParamSpec, TypeVar, cast
+
+from numba import njit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+_DIGEST = _sources_digest()
+
+
+def kernel(inline: Literal["never", "always"] = "never") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function to be compiled at its first call.
+
+    Numba's cache looks only at the file of the function itself, yet compiled code holds the callees of other files too:
+    after a change to one of them a stale kernel would go on with the old half of a data structure. So the cache's
+    stamp also covers every source of this package.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        dispatcher = njit(cache=True, nogil=True, inline=inline)(function)
+        index = dispatcher._cache._cache_file  # type: ignore[attr-defined]  # pinned by a test
+        index._source_stamp = (index._source_stamp, _DIGEST)
+        return cast("Callable[P, R]", dispatcher)
+
+    return decorate
