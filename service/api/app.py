@@ -1,0 +1,68 @@
+"""The HTTP application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
+from prometheus_client import CollectorRegistry
+
+from service.api.as_of import Lag
+from service.api.health import health_router
+from service.api.index import FactIndex
+from service.api.measure import MeasureCalls
+from service.api.openapi import install_openapi
+from service.api.problems import install_problem_handlers
+from service.api.query import query_router
+from service.api.readiness import StatusProvider, api_waiting
+from service.api.refusals import install_refusals
+from service.archive.segment import ChainKey
+from service.metrics import ApiMetrics
+
+_DESCRIPTION = """Exact KV-cache prefix hit rates at any capacity, over any window and any set of instances.
+
+A hit rate is always a sum over a sum: hit tokens over input tokens. Every error is a problem document (RFC 9457) that
+names the parameter, its value and what to send instead."""
+
+
+def _no_lag() -> Mapping[ChainKey, int]:
+    return {}
+
+
+def create_app(
+    index: FactIndex,
+    *,
+    registry: CollectorRegistry,
+    status: Sequence[StatusProvider] = (),
+    lag: Lag = _no_lag,
+) -> FastAPI:
+    """The application over an index.
+
+    Args:
+        index: sums of the facts; its own status is part of the readiness.
+        registry: gets the metrics of the API, and is what `/metrics` shows.
+        status: what the other roles of this process wait for.
+        lag: how many facts each partition is behind its topic; by default no partition has a known lag.
+    """
+    release = version("litehit")
+    app = FastAPI(
+        title="LiteHit",
+        version=release,
+        description=_DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        redoc_url=None,
+    )
+    app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size))
+    install_problem_handlers(app)
+    install_refusals(app)
+    install_openapi(app)
+    app.include_router(query_router(index, lag))
+    app.include_router(health_router(release, (api_waiting(index.waiting), *status), registry))
+
+    @app.get("/", include_in_schema=False)
+    async def home() -> RedirectResponse:
+        return RedirectResponse("/docs")
+
+    return app

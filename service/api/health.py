@@ -1,0 +1,50 @@
+"""`GET /healthz`, `/readyz` and `/metrics`: for probes and scrapers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from schemas.answers import Health, Readiness
+from service.api.readiness import StatusProvider
+
+
+def health_router(version: str, status: Sequence[StatusProvider], registry: CollectorRegistry) -> APIRouter:
+    """The calls; they touch memory only, so they run in the event loop and answer while every worker thread is busy.
+
+    Args:
+        version: of the service.
+        status: one provider for each role of this process.
+        registry: what `/metrics` shows.
+    """
+    router = APIRouter(tags=["operation"])
+
+    @router.get("/healthz", summary="Liveness")
+    async def healthz() -> Health:
+        """The process lives and serves HTTP."""
+        return Health(status="ok", version=version)
+
+    @router.get(
+        "/readyz",
+        summary="Readiness",
+        response_model=Readiness,
+        responses={int(HTTPStatus.SERVICE_UNAVAILABLE): {"model": Readiness, "description": "Not ready"}},
+    )
+    async def readyz() -> Response:
+        """Whether answers can be relied on now; 503 with what is waited for where they can't."""
+        waiting = [one for provider in status for one in provider()]
+        answer = Readiness(ready=not waiting, waiting=waiting)
+        code = HTTPStatus.SERVICE_UNAVAILABLE if waiting else HTTPStatus.OK
+        return Response(answer.model_dump_json(), code, media_type="application/json")
+
+    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
+    async def metrics(request: Request) -> Response:
+        """Metrics in the text format that the scraper accepts."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"Content-Type": content_type})
+
+    return router

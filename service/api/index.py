@@ -1,0 +1,268 @@
+"""The index over all facts: exact sums at every capacity, of any instances, over any window."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+
+from litehit.facts import FactBatch
+from service.api.partition import PartitionSums, Reach
+from service.api.sums import GroupKey, GroupSums, Sums, add_sums, sums_of
+from service.api.windows import TimeWindow
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.segment import ChainKey, SegmentInfo
+from service.errors import ServiceError
+
+
+class IndexLoading(ServiceError):
+    """The index has not summed all segments of the store yet."""
+
+
+class UnknownInstances(ServiceError):
+    """No fact has these instance ids.
+
+    Attributes:
+        instance_ids: those asked for that no fact has.
+        near: a known id that resembles the first of them; None where none does.
+    """
+
+    def __init__(self, instance_ids: Sequence[str], near: str | None) -> None:
+        self.instance_ids = instance_ids
+        self.near = near
+        super().__init__(f"no fact has instance_id {', '.join(map(repr, instance_ids))}")
+
+
+class WindowTooLarge(ServiceError):
+    """A window would read more rows than one call may."""
+
+    def __init__(self, rows: int, limit: int) -> None:
+        self.rows = rows
+        self.limit = limit
+        super().__init__(f"the window cuts segments of {rows} facts in all; one call reads {limit} at most")
+
+
+class TooManyWindows(ServiceError):
+    """As many calls as may are reading rows, or wait to."""
+
+
+class SegmentRows(Protocol):
+    """Reads the rows of published segments."""
+
+    def __call__(self, info: SegmentInfo, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
+        """Facts of a segment, in order; those outside the window or of other instances may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The facts that a query is about, summed.
+
+    Attributes:
+        groups: sums; a key comes up once for each partition that has facts of it.
+        as_of: how far the facts of each chain go that were looked at, by chain.
+    """
+
+    groups: Sequence[tuple[GroupKey, GroupSums]]
+    as_of: Sequence[tuple[ChainKey, Reach]]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSize:
+    """What the index holds.
+
+    Attributes:
+        facts: facts summed.
+        tail_facts: those of them that are held as rows.
+        segments: segments summed.
+        groups: sums held, each with its curves.
+    """
+
+    facts: int
+    tail_facts: int
+    segments: int
+    groups: int
+
+
+class FactIndex:
+    """Sums over all facts, of published segments and of the open tail, updated as facts arrive.
+
+    The state is one immutable mapping that each change replaces: a reader takes it once and sees a single instant, sums
+    and offsets together, and neither waits for a change nor holds one up.
+
+    Whole histories are answered from sums. A window that cuts a chain's history is summed from rows: those of the
+    segments it overlaps and of the tail.
+
+    Args:
+        read_rows: reads the rows of published segments.
+        window_rows: most rows one call may read from segments.
+        window_calls: calls that read rows at the same time; ten times as many may wait.
+    """
+
+    def __init__(self, read_rows: SegmentRows, *, window_rows: int, window_calls: int = 2) -> None:
+        self._read_rows = read_rows
+        self._window_rows = window_rows
+        self._chains: Mapping[ChainKey, PartitionSums] = {}
+        self._changing = threading.Lock()
+        self._loading: str | None = "the store's segments are not listed yet"
+        self._reading = threading.Semaphore(window_calls)
+        self._admitted = threading.Semaphore(window_calls * 11)  # reading or waiting
+
+    # What changes it. Each chain's events come in order; those of several chains may come from several threads.
+
+    def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
+        """Further facts were consumed from the topic."""
+        with self._changing:
+            self._replace(chain, self._chain(chain).with_tail(rows))
+
+    def published(self, info: SegmentInfo) -> None:
+        """A segment is in the store; it is summed from the tail where that holds its facts, else from its rows."""
+        with self._changing:
+            chain = self._chain(info.chain)
+            if info.base_offset in chain.segments:
+                return
+            promoted = chain.with_tail_published(info)
+            if promoted is not None:
+                self._replace(info.chain, promoted)
+                return
+        sums = sums_of(self._read_rows(info, TimeWindow(), None))  # takes long, so the others go on
+        with self._changing:
+            chain = self._chain(info.chain)
+            if info.base_offset not in chain.segments:
+                self._replace(info.chain, chain.with_segment(info, sums))
+
+    def tail_dropped(self, chain: ChainKey) -> None:
+        """The tail is void: its facts will come again, from a segment of another archiver or from the topic."""
+        with self._changing:
+            self._replace(chain, self._chain(chain).without_tail())
+
+    def loading_at(self, done: int, total: int) -> None:
+        """Say how far the first load of the store is; later on it says nothing."""
+        if self._loading is not None:
+            self._loading = f"summing the store: {done} of {total} segments done"
+
+    def loaded(self) -> None:
+        """The segments that were in the store at the start are summed: from now on the index answers."""
+        self._loading = None
+
+    # What reads it.
+
+    def waiting(self) -> Sequence[str]:
+        """What it waits for before it answers; empty when ready."""
+        return () if self._loading is None else (self._loading,)
+
+    def size(self) -> IndexSize:
+        """What it holds now."""
+        chains = self._chains.values()
+        sums = [group for chain in chains for part in (chain.segment_sums, chain.tail_sums) for group in part.values()]
+        return IndexSize(
+            sum(group.requests for group in sums),
+            sum(chain.tail_facts for chain in chains),
+            sum(len(chain.segments) for chain in chains),
+            len(sums),
+        )
+
+    def segments(self) -> Collection[SegmentInfo]:
+        """The segments it has summed."""
+        return [info for chain in self._chains.values() for info in chain.segments.values()]
+
+    def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
+        """Sum the facts of a window, exactly.
+
+        Args:
+            window: by the facts' own times.
+            instance_ids: whose facts; None = everybody's.
+
+        Raises:
+            IndexLoading: the store is not summed yet.
+            UnknownInstances: no fact at all has one of the ids.
+            WindowTooLarge: the window needs more rows than one call may read.
+            TooManyWindows: too many calls are reading rows.
+        """
+        if self._loading is not None:
+            raise IndexLoading(self._loading)
+        chains = sorted(self._chains.items())  # this instant's; everything below reads nothing but it
+        if instance_ids is not None:
+            _check_known(instance_ids, chains)
+        groups: list[tuple[GroupKey, GroupSums]] = []
+        cut: list[PartitionSums] = []
+        as_of: list[tuple[ChainKey, Reach]] = []
+        for key, chain in chains:
+            reach = chain.reach
+            if reach is None:
+                continue
+            as_of.append((key, reach))
+            span = reach.first_time_ns, reach.last_time_ns
+            if window.covers(*span):
+                groups += _of(instance_ids, chain.segment_sums)
+                groups += _of(instance_ids, chain.tail_sums)
+            elif window.overlaps(*span):
+                cut.append(chain)
+        if cut:
+            groups += self._sum_rows(cut, window, instance_ids).items()
+        return Selection(groups, as_of)
+
+    def _sum_rows(
+        self, chains: Sequence[PartitionSums], window: TimeWindow, instance_ids: Collection[str] | None
+    ) -> Sums:
+        """Sums over the rows of a window, one segment in memory at a time."""
+        segments = [
+            info
+            for chain in chains
+            for info in chain.segments.values()
+            if window.overlaps(info.first_time_ns, info.last_time_ns)
+        ]
+        rows = sum(info.rows for info in segments)
+        if rows > self._window_rows:
+            raise WindowTooLarge(rows, self._window_rows)
+        sums: Sums = {}
+        if segments:
+            with self._slot():
+                for info in segments:
+                    facts = self._read_rows(info, window, instance_ids)
+                    sums = add_sums(sums, sums_of(_inside(facts, window, instance_ids)))
+        for chain in chains:
+            for batch in chain.tail:
+                if window.overlaps(batch.reach.first_time_ns, batch.reach.last_time_ns):
+                    sums = add_sums(sums, sums_of(_inside(batch.rows.facts, window, instance_ids)))
+        return sums
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """A turn to hold a segment's rows in memory."""
+        if not self._admitted.acquire(blocking=False):
+            raise TooManyWindows("as many calls as may are reading windows already")
+        try:
+            with self._reading:
+                yield
+        finally:
+            self._admitted.release()
+
+    def _chain(self, key: ChainKey) -> PartitionSums:
+        return self._chains.get(key, PartitionSums())
+
+    def _replace(self, key: ChainKey, chain: PartitionSums) -> None:
+        self._chains = {**self._chains, key: chain}
+
+
+def _of(instance_ids: Collection[str] | None, sums: Sums) -> Iterator[tuple[GroupKey, GroupSums]]:
+    return ((key, group) for key, group in sums.items() if instance_ids is None or key.instance_id in instance_ids)
+
+
+def _inside(facts: FactBatch, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
+    """The facts of a window and of some instances."""
+    mask = window.mask(facts.timestamps_ns)
+    if instance_ids is not None:
+        mask &= np.fromiter((one in instance_ids for one in facts.instance_ids), np.bool_, len(facts))
+    return facts if mask.all() else facts.select(np.flatnonzero(mask))
+
+
+def _check_known(instance_ids: Collection[str], chains: Sequence[tuple[ChainKey, PartitionSums]]) -> None:
+    known = {key.instance_id for _, chain in chains for sums in (chain.segment_sums, chain.tail_sums) for key in sums}
+    unknown = [instance_id for instance_id in instance_ids if instance_id not in known]
+    if unknown:
+        raise UnknownInstances(unknown, next(iter(get_close_matches(unknown[0], known, n=1)), None))

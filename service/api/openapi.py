@@ -1,0 +1,41 @@
+"""The OpenAPI document: every error is described as the problem document it is."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from schemas.answers import Problem
+from service.api.problems import PROBLEM_MEDIA_TYPE
+
+_REFERENCE = "#/components/schemas/{model}"
+
+
+def problem_responses(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """FastAPI's `responses` of a call that may end in these statuses."""
+    content = {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model=Problem.__name__)}}}
+    return {int(status): {"description": status.phrase, "content": content} for status in statuses}
+
+
+def install_openapi(app: FastAPI) -> None:
+    """Add the problem document, which FastAPI knows only in media type application/json, to the app's schemas."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+                license_info=app.license_info,
+            )
+            _, problem = models_json_schema([(Problem, "serialization")], ref_template=_REFERENCE)
+            document.setdefault("components", {}).setdefault("schemas", {}).update(problem["$defs"])
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the document

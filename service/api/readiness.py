@@ -1,0 +1,40 @@
+"""What each role waits for, in sentences for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from schemas.answers import Waiting
+from service.lanes.status import LanesStatus, LaneState, LaneStatus
+
+StatusProvider: TypeAlias = Callable[[], Sequence[Waiting]]
+"""What a role waits for, asked at each call; it answers at once, from any thread. Nothing means ready."""
+
+
+def api_waiting(source: Callable[[], Sequence[str]]) -> StatusProvider:
+    """What the API role waits for: `FactIndex.waiting` or `StoreFollower.waiting`."""
+    return lambda: [Waiting(component="api", detail=detail) for detail in source()]
+
+
+def lanes_waiting(status: Callable[[], LanesStatus]) -> StatusProvider:
+    """What the lanes role waits for: partitions, caches being restored, and lanes that stopped with an error."""
+
+    def waiting() -> list[Waiting]:
+        now = status()
+        if not now.assigned:
+            return [Waiting(component="lanes", detail="the consumer group has not assigned partitions yet")]
+        return [
+            Waiting(component="lanes", detail=_describe(lane))
+            for lane in now.lanes
+            if lane.state is not LaneState.RUNNING
+        ]
+
+    return waiting
+
+
+def _describe(lane: LaneStatus) -> str:
+    if lane.state is LaneState.STOPPED:
+        return f"partition {lane.partition} stopped: {lane.error}"
+    done = "offset not known yet" if lane.next_offset is None else f"offset {lane.next_offset}"
+    return f"partition {lane.partition} restores its state: {done}"

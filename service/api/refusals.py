@@ -1,0 +1,79 @@
+"""What the index refuses to answer, as problem documents."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request, Response
+
+from service.api.index import IndexLoading, TooManyWindows, UnknownInstances, WindowTooLarge
+from service.api.problems import ApiProblem, parameter_problem, respond
+
+
+def install_refusals(app: FastAPI) -> None:
+    """Let each refusal of the index end a call with its problem document."""
+
+    @app.exception_handler(IndexLoading)
+    def _loading(request: Request, error: IndexLoading) -> Response:
+        return respond(
+            request,
+            ApiProblem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "index-loading",
+                "The index is loading",
+                f"the facts are not summed yet ({error}); ask again when /readyz says ready",
+                retry_after=1,
+            ),
+        )
+
+    @app.exception_handler(UnknownInstances)
+    def _unknown(request: Request, error: UnknownInstances) -> Response:
+        meant = f"did you mean {error.near}? Otherwise send" if error.near else "send"
+        errors = [
+            parameter_problem(
+                "instance_id",
+                instance_id,
+                f"has no facts; {meant} an id that has, leave it out to see those, or wait for its first request",
+            )
+            for instance_id in error.instance_ids
+        ]
+        detail = errors[0].detail if len(errors) == 1 else f"{errors[0].detail}; and {len(errors) - 1} more"
+        return respond(
+            request,
+            ApiProblem(HTTPStatus.NOT_FOUND, "unknown-instance", "No facts of an instance", detail, errors),
+        )
+
+    @app.exception_handler(WindowTooLarge)
+    def _too_large(request: Request, error: WindowTooLarge) -> Response:
+        reason = (
+            f"makes a window that cuts segments of {error.rows:,} facts; one call reads {error.limit:,} at most, "
+            f"so ask for a shorter window, or for the whole history, which needs no rows"
+        )
+        errors = [
+            parameter_problem(name, value, reason)
+            for name in ("from", "to")
+            if (value := request.query_params.get(name)) is not None
+        ]
+        return respond(
+            request,
+            ApiProblem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "window-too-large",
+                "The window is too large",
+                errors[0].detail,
+                errors,
+            ),
+        )
+
+    @app.exception_handler(TooManyWindows)
+    def _busy(request: Request, error: TooManyWindows) -> Response:
+        return respond(
+            request,
+            ApiProblem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too-many-windows",
+                "Too many windows at once",
+                f"{error}; send this call again in a second",
+                retry_after=1,
+            ),
+        )
