@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 from schemas.dead_letter import SOURCE_HEADER
 
-FORMAT_HEADER = "litehit-format"
 _SCHEMA_FORMAT = "application/schema+json;version=2020-12"
 _KAFKA_BINDING = "0.5.0"
 _INSTANCE_KEY = {"type": "string", "description": "instance id, UTF-8"}
 
 
-def asyncapi_document(topics: tuple[str, str, str], formats: Sequence[str]) -> dict[str, Any]:
+def asyncapi_document(topics: tuple[str, str, str]) -> dict[str, Any]:
     """Topics, keys, headers and payloads.
 
     Args:
         topics: names of the requests, facts and dead-letters topic.
-        formats: names that the header `litehit-format` of a request may take.
     """
     requests_topic, facts_topic, dead_letters_topic = topics
     channels = {
@@ -44,18 +41,18 @@ def asyncapi_document(topics: tuple[str, str, str], formats: Sequence[str]) -> d
             "Request event",
             key=_INSTANCE_KEY,
             payload=_file("request-event.schema.json"),
-            headers=_headers(
-                {FORMAT_HEADER: {"type": "string", "enum": list(formats), "description": "format of the value"}}
-            ),
         ),
         "fact": _message(
             "Fact",
             key=_INSTANCE_KEY,
             payload=_file("fact.schema.json"),
-            headers=_headers(
-                {SOURCE_HEADER: {"type": "string", "description": "<topic>/<partition>/<offset> of the request"}},
-                required=True,
-            ),
+            headers={
+                "type": "object",
+                "properties": {
+                    SOURCE_HEADER: {"type": "string", "description": "<topic>/<partition>/<offset> of the request"}
+                },
+                "required": [SOURCE_HEADER],
+            },
         ),
         "deadLetter": _message(
             "Dead letter",
@@ -92,22 +89,19 @@ def _channel(topic: str, description: str, message: str) -> dict[str, Any]:
     }
 
 
-def _message(title: str, *, key: dict[str, Any], payload: dict[str, Any], headers: dict[str, Any]) -> dict[str, Any]:
+def _message(
+    title: str, *, key: dict[str, Any], payload: dict[str, Any], headers: dict[str, Any] | None = None
+) -> dict[str, Any]:
     return {
         "title": title,
         "payload": payload,
-        "headers": headers,
+        **({"headers": headers} if headers else {}),
         "bindings": {"kafka": {"key": key, "bindingVersion": _KAFKA_BINDING}},
     }
 
 
 def _operation(action: str, channel: str) -> dict[str, Any]:
     return {"action": action, "channel": {"$ref": f"#/channels/{channel}"}}
-
-
-def _headers(properties: dict[str, Any], *, required: bool = False) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    return schema | {"required": list(properties)} if required else schema
 
 
 def _file(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic.json_schema import JsonSchemaMode
 from schemas import answers
 from schemas.dead_letter import DeadLetterHeaders
 from schemas.fact import RequestFact
+from schemas.registry import RegistryFile
 from schemas.request import EVENT
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,6 +22,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     """File name -> schema. What LiteHit reads is described as it is accepted, what it writes as it is written."""
     return {
         "request-event.schema.json": _schema(EVENT, _READ),
+        "registry.schema.json": _schema(RegistryFile, _READ),
         "fact.schema.json": _schema(RequestFact, _WRITTEN),
         "dead-letter-headers.schema.json": _schema(DeadLetterHeaders, _WRITTEN),
         "query-answer.schema.json": _schema(answers.QueryAnswer, _WRITTEN),

@@ -10,8 +10,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from litehit.errors import OptionError, TraceError
-from schemas.asyncapi import FORMAT_HEADER
 from service.errors import PublishError
+from service.event_json import event_json
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lag_window import LagWindow
 from service.settings import Settings
@@ -39,7 +39,7 @@ class Published:
 
 
 class Publisher:
-    """Sends lines as they are; the key, an instance id, keeps an instance on one partition.
+    """Sends records; the key, an instance id, keeps an instance on one partition.
 
     The partitioner is murmur2, that of Kafka's own clients, so other taps put an instance on the same partition.
 
@@ -72,7 +72,7 @@ class Publisher:
             self._group = Consumer(settings.client_config(bootstrap, **{"group.id": settings.group_id, "log_level": 2}))
             self._window = LagWindow(window_bytes, self._committed, wait=self._poll)
 
-    def send(self, key: str | None, value: bytes, format_name: str) -> None:
+    def send(self, key: str | None, value: bytes) -> None:
         """Send one record; waits while the window is full."""
         size = len(value)
         if self._window is not None:
@@ -80,9 +80,7 @@ class Publisher:
             self._window.sent(size)
         while True:
             try:
-                self._producer.produce(
-                    self._topic, value, key, headers=[(FORMAT_HEADER, format_name)], on_delivery=self._delivered
-                )
+                self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
                 break
             except BufferError:  # librdkafka's queue is full
                 self._poll(0.1)
@@ -135,15 +133,15 @@ def publish_trace(
     limit: int | None = None,
     progress: Callable[[int], Any] = lambda _: None,
 ) -> Published:
-    """Send a trace.
+    """Send a trace as request events, whatever its format.
 
-    A line that is not of the format is sent as well, and becomes a dead letter that says why; but where the very first
-    one is not, the format is taken to be wrong and nothing is sent.
+    A write event is sent as it is, to be counted and ignored. So is a line that is not of the format, and it becomes a
+    dead letter that says why; but where the very first one is not, the format is taken to be wrong and nothing is sent.
 
     Args:
         lines: one record each; blank ones are left out.
         publisher: where to.
-        trace_format: how to find a line's instance and time.
+        trace_format: how to read a line.
         source: name of the trace, for errors.
         instance_id: the instance of lines that name none.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
@@ -164,7 +162,7 @@ def publish_trace(
             break
         if not line.strip():
             continue
-        key = instance_id
+        key, value = instance_id, line
         try:
             request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
         except FormatError as error:
@@ -174,10 +172,10 @@ def publish_trace(
             first_problem = first_problem or f"line {number}: {error}"
         else:
             if request is not None:
-                key = request.instance_id
+                key, value = request.instance_id, event_json(request)
                 if pace is not None:
                     pace.wait_for(request.timestamp_ns)
-        publisher.send(key, line, trace_format.name)
+        publisher.send(key, value)
         sent += 1
         progress(sent)
     return Published(publisher.finish(), unreadable, first_problem)

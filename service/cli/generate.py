@@ -34,8 +34,8 @@ def generate(
     """Generate a trace: multi-turn chats, shared system prompts, forks, sub-agents; JSON Lines, format `native`."""
     from litehit.workload import WorkloadSpec
     from litehit.workload import generate as generate_columns
-    from schemas.request import RequestEvent
     from service.cli.output import open_output
+    from service.event_json import event_json
 
     shape: dict[str, Any] = {
         "block_size_tokens": block_size_tokens,
@@ -56,12 +56,4 @@ def generate(
     trace = generate_columns(WorkloadSpec(requests=requests, seed=seed, **given))
     with open_output(out) as sink:
         for request in trace.requests():
-            event = RequestEvent.model_construct(
-                type="request",
-                instance_id=request.instance_id,
-                trace_id=request.trace_id,
-                timestamp_ns=request.timestamp_ns,
-                block_keys=request.block_keys,
-                input_token_len=request.input_token_len,
-            )
-            sink.write(event.model_dump_json().encode() + b"\n")
+            sink.write(event_json(request) + b"\n")

@@ -26,6 +26,12 @@ RegistryFile: TypeAlias = Annotated[
     Path | None,
     typer.Option("--registry", metavar="FILE", help="Registry file (YAML). [LITEHIT_REGISTRY]"),
 ]
+Instance: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--instance", metavar="ID", help="Instance where a line names none. [default: the registry's only exact one]"
+    ),
+]
 Store: TypeAlias = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", help="A folder, s3://, gs:// or az://. [LITEHIT_STORE]"),
@@ -56,6 +62,31 @@ def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None,
         return Settings(**given)
     except ValidationError as error:
         raise typer.BadParameter(settings_error(error)) from None
+
+
+def broker_address(settings: Settings) -> str:
+    """HOST:PORT of the broker that the settings name; the embedded one is looked up in the store.
+
+    Raises:
+        typer.BadParameter: they name none.
+        EmbeddedBrokerError: no embedded broker runs on the store.
+    """
+    if settings.bootstrap is not None:
+        return settings.bootstrap
+    if not settings.embedded:
+        raise typer.BadParameter("no broker is named; give --bootstrap HOST:PORT for Kafka, or --embedded")
+    from service.embedded import find_embedded
+
+    return find_embedded(Path(settings.store)).bootstrap
+
+
+def default_instance(given: str | None, settings: Settings) -> str | None:
+    """The instance of lines that name none: the one given, or else the registry's only exact one."""
+    if given is not None or settings.registry is None:
+        return given
+    from litehit.registry import Registry
+
+    return Registry.load(settings.registry).default_instance()
 
 
 def settings_error(error: ValidationError) -> str:

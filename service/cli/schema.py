@@ -17,10 +17,9 @@ def schema(
     """Write the JSON Schemas of every record and answer, and the AsyncAPI document of the topics."""
     from schemas.asyncapi import asyncapi_document
     from schemas.documents import json_schemas
-    from service.formats import FORMATS
 
     documents = json_schemas()
-    documents["asyncapi.json"] = asyncapi_document(load_settings().topics, sorted(FORMATS))
+    documents["asyncapi.json"] = asyncapi_document(load_settings().topics)
     directory.mkdir(parents=True, exist_ok=True)
     for name, document in documents.items():
         (directory / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
