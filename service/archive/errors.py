@@ -1,0 +1,120 @@
+"""Every error the archive raises.
+
+ArchiveError
+├── StoreError             the store can't be used; names the URL or path
+│   ├── AlreadyExists      an exclusive create found the name taken
+│   └── NotFound           no file has the name
+├── SegmentError           a segment file is damaged or is not what its name says
+├── UndecodableFact        a record on the facts topic is no fact
+├── ChainBroken            a partition's segments do not say where its archive ends
+├── OffsetsMissing         facts expired from the topic before they were archived
+└── ArchiveDisagrees       another archiver's segment holds other facts for the same offsets
+"""
+
+from __future__ import annotations
+
+from service.errors import ServiceError
+
+
+class ArchiveError(ServiceError):
+    """Base of every error the archive raises on purpose."""
+
+
+class StoreError(ArchiveError):
+    """The store can't be used."""
+
+
+class AlreadyExists(StoreError):
+    """An exclusive create found the name taken.
+
+    Attributes:
+        path: the name, relative to the store.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} exists already; files of the store are never overwritten")
+
+
+class NotFound(StoreError):
+    """No file has the name.
+
+    Attributes:
+        path: the name, relative to the store.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} is not in the store")
+
+
+class SegmentError(ArchiveError):
+    """A segment file is damaged or is not what its name says.
+
+    Attributes:
+        path: the file.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path}: {reason}")
+
+
+class UndecodableFact(ArchiveError):
+    """A record on the facts topic is no fact.
+
+    Attributes:
+        index: place of the record in the batch that was decoded, from 0.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, index: int, reason: str) -> None:
+        self.index = index
+        self.reason = reason
+        super().__init__(f"no fact: {reason}")
+
+
+class ChainBroken(ArchiveError):
+    """A partition's segments do not say where its archive ends."""
+
+
+class OffsetsMissing(ArchiveError):
+    """Facts expired from the topic before they were archived.
+
+    Attributes:
+        expected: offset the archive goes on at.
+        low, high: first offset the topic still has, and its end.
+    """
+
+    def __init__(self, partition: str, expected: int, low: int, high: int) -> None:
+        self.expected = expected
+        self.low = low
+        self.high = high
+        if expected < low:
+            found = (
+                f"the topic begins at offset {low}: {low - expected} offsets are missing; they expired unarchived, "
+                f"so lengthen the topic's retention, and recompute their facts from the requests if those remain"
+            )
+        else:
+            found = (
+                f"the topic ends at offset {high}, {expected - high} offsets earlier: it is not the topic that was "
+                f"archived, or it lost records; check the topic and the store's URL"
+            )
+        super().__init__(f"{partition}: the archive goes on at offset {expected}, but {found}")
+
+
+class ArchiveDisagrees(ArchiveError):
+    """Another archiver's segment holds other facts for the same offsets.
+
+    Attributes:
+        path: the other archiver's segment.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} was published by another archiver and differs from the facts consumed here; "
+            f"check that both read the same cluster's topic, then restart"
+        )

@@ -1,0 +1,175 @@
+"""A store in a local folder that survives power loss."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from service.archive.errors import AlreadyExists, NotFound, StoreError
+from service.archive.store import Data, StoredFile, check_path
+
+_TEMPORARY = ".tmp-"
+
+
+class LocalStore:
+    """Files below a folder.
+
+    A file is written under a temporary name in its own folder, fsynced, then hard-linked to its name: link fails where
+    the name exists, so it is the exclusive create, and what the name shows is whole. Last, the folder is fsynced.
+
+    Args:
+        root: the folder.
+        for_writing: make the folder, try a write, and remove temporary files that no living process holds.
+
+    Raises:
+        StoreError: the folder is absent (when reading), no folder, not writable, or without hard links.
+    """
+
+    def __init__(self, root: Path, *, for_writing: bool = True) -> None:
+        self.root = root.absolute()
+        self.url = str(root)
+        if not for_writing:
+            if not self.root.is_dir():
+                raise StoreError(f"store {self.url}: no such folder; give the folder of `litehit serve --store`")
+            return
+        try:
+            _make_folder(self.root)
+            self._remove_stale()
+            probe = self.root / f"{_TEMPORARY}{secrets.token_hex(8)}-probe"
+            _publish(probe, b"")
+            probe.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"store {self.url}: {error.strerror or error}; give a folder that this user may write to, "
+                f"on a file system with hard links"
+            ) from error
+
+    def create(self, path: str, data: Data) -> None:
+        """See `Store.create`."""
+        target = self._locate(path)
+        with self._errors(path):
+            _make_folder(target.parent)
+            _publish(target, data)
+
+    def read(self, path: str) -> bytes:
+        """See `Store.read`."""
+        with self._errors(path):
+            return self._locate(path).read_bytes()
+
+    def open(self, path: str) -> pa.NativeFile:
+        """See `Store.open`."""
+        with self._errors(path):
+            return pa.OSFile(str(self._locate(path)))
+
+    def list(self, prefix: str = "") -> list[StoredFile]:
+        """See `Store.list`."""
+        top = self._locate(prefix) if prefix else self.root
+        with self._errors(prefix):
+            return sorted(self._walk(top), key=lambda file: file.path)
+
+    def delete(self, path: str) -> None:
+        """See `Store.delete`."""
+        target = self._locate(path)
+        with self._errors(path):
+            target.unlink(missing_ok=True)
+            if target.parent.is_dir():
+                _sync_folder(target.parent)
+
+    def _locate(self, path: str) -> Path:
+        return self.root / check_path(path)
+
+    def _walk(self, top: Path) -> Iterator[StoredFile]:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                if name.startswith(_TEMPORARY):
+                    continue
+                file = Path(folder, name)
+                try:
+                    stat = file.stat()
+                except FileNotFoundError:  # deleted since the folder was read
+                    continue
+                version = f"{stat.st_ino}-{stat.st_mtime_ns}-{stat.st_size}"
+                yield StoredFile(file.relative_to(self.root).as_posix(), stat.st_size, version)
+
+    def _remove_stale(self) -> None:
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                if name.startswith(_TEMPORARY):
+                    _remove_if_abandoned(Path(folder, name))
+
+    @contextmanager
+    def _errors(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileExistsError:
+            raise AlreadyExists(path) from None
+        except FileNotFoundError:
+            raise NotFound(path) from None
+        except OSError as error:
+            raise StoreError(f"store {self.url}: {path}: {error.strerror or error}") from error
+
+
+def _publish(target: Path, data: Data) -> None:
+    """Write a file whole and durably, or raise FileExistsError."""
+    with _temporary_beside(target) as (temporary, descriptor):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+        os.link(temporary, target)
+    _sync_folder(target.parent)
+
+
+@contextmanager
+def _temporary_beside(target: Path) -> Iterator[tuple[Path, int]]:
+    """A new file in the target's folder, locked for as long as its writer lives, removed at the end."""
+    while True:
+        temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # A starting process may have taken it for abandoned before the lock was held.
+        if os.fstat(descriptor).st_nlink:
+            break
+        os.close(descriptor)
+    try:
+        yield temporary, descriptor
+    finally:
+        temporary.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _remove_if_abandoned(temporary: Path) -> None:
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY)
+    except FileNotFoundError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary.unlink(missing_ok=True)
+    except BlockingIOError:  # its writer is alive
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its parents so that they outlive a power loss."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

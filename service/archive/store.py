@@ -1,0 +1,109 @@
+"""Where segments and snapshots live: a port that publishes by exclusive create."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from service.archive.errors import StoreError
+
+Data: TypeAlias = bytes | memoryview
+"""What a file is made of; a memoryview is of bytes (`cast("B")`)."""
+
+OBJECT_STORE_SCHEMES = ("s3", "gs", "az", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file as a listing shows it.
+
+    Attributes:
+        path: its name, relative to the store, with `/` between parts.
+        size: its length in bytes.
+        version: changes whenever the file's content does; comparable for equality only.
+    """
+
+    path: str
+    size: int
+    version: str
+
+
+class Store(Protocol):
+    """A set of immutable files. Paths are relative, with `/` between parts.
+
+    A file is whole as soon as it is visible, and, once `create` returned, it outlives a crash. Every method raises
+    StoreError when the store can't be reached or written to.
+    """
+
+    url: str
+
+    def create(self, path: str, data: Data) -> None:
+        """Publish a file. Of several callers with one path exactly one succeeds.
+
+        Raises:
+            AlreadyExists: the path is taken. On an object store the taker may have been this very call, where a
+                first attempt arrived and its answer was lost: read the file to know.
+        """
+
+    def read(self, path: str) -> bytes:
+        """The whole file.
+
+        Raises:
+            NotFound: no file has the path.
+        """
+
+    def open(self, path: str) -> pa.NativeFile:
+        """The file for random access, as pyarrow reads it; close it after use.
+
+        Raises:
+            NotFound: no file has the path.
+        """
+
+    def list(self, prefix: str = "") -> list[StoredFile]:
+        """The files below a folder (`""`: all), sorted by path."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file; a missing one is no error."""
+
+
+def check_path(path: str) -> str:
+    """The path itself, if it is a plain relative one.
+
+    Raises:
+        ValueError: a part is empty, `.` or `..`.
+    """
+    if any(part in {"", ".", ".."} for part in path.split("/")):
+        raise ValueError(f"store path {path!r} has an empty, '.' or '..' part")
+    return path
+
+
+def open_store(url: str, *, for_writing: bool = True) -> Store:
+    """Open a store by its URL: a folder (a plain path or file://), s3://, gs://, az://, or memory:// for tests.
+
+    Credentials of object stores come from their usual environment variables.
+
+    Args:
+        url: where the store is.
+        for_writing: a folder is made if absent, proven to be writable, and freed of what a crash left behind;
+            otherwise it must exist and nothing in it is touched.
+
+    Raises:
+        StoreError: the scheme is unknown, or the folder can't be used.
+    """
+    # Imported here so that each half of the port may import the port itself.
+    from service.archive.local_store import LocalStore  # noqa: PLC0415
+    from service.archive.object_store import ObjectStore  # noqa: PLC0415
+
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        return LocalStore(Path(url), for_writing=for_writing)
+    if scheme == "file":
+        return LocalStore(Path(urlsplit(url).path), for_writing=for_writing)
+    if scheme in OBJECT_STORE_SCHEMES:
+        return ObjectStore(url)
+    known = ", ".join(f"{name}://" for name in OBJECT_STORE_SCHEMES)
+    raise StoreError(f"store {url!r}: unknown scheme {scheme}://; give a folder, file://, or one of {known}")

@@ -1,0 +1,108 @@
+"""What every store promises, over every store there is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from service.archive.errors import AlreadyExists, NotFound
+from service.archive.store import Store, open_store
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    urls: dict[str, Callable[[], str]] = {
+        "folder": lambda: str(tmp_path / "store"),
+        "memory": lambda: "memory://",
+    }
+    return open_store(urls[request.param]())
+
+
+def test_a_created_file_reads_back(store: Store) -> None:
+    store.create("a/b/c.bin", b"hello")
+    assert store.read("a/b/c.bin") == b"hello"
+
+
+def test_a_memoryview_and_an_empty_file_are_data_too(store: Store) -> None:
+    store.create("view", memoryview(b"xyz")[1:])
+    store.create("empty", b"")
+    assert (store.read("view"), store.read("empty")) == (b"yz", b"")
+
+
+def test_create_is_exclusive_and_keeps_the_first(store: Store) -> None:
+    store.create("a/file", b"first")
+    with pytest.raises(AlreadyExists, match="a/file"):
+        store.create("a/file", b"second")
+    assert store.read("a/file") == b"first"
+
+
+def test_of_many_creators_at_once_one_wins(store: Store) -> None:
+    start = threading.Barrier(8)
+    won: list[bytes] = []
+
+    def contend(content: bytes) -> None:
+        start.wait()
+        try:
+            store.create("contended", content)
+        except AlreadyExists:
+            return
+        won.append(content)
+
+    threads = [threading.Thread(target=contend, args=(b"%d" % i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert won == [store.read("contended")]
+
+
+@pytest.mark.parametrize("call", ["read", "open"])
+def test_a_missing_file_is_named(store: Store, call: str) -> None:
+    with pytest.raises(NotFound, match="no/such"):
+        getattr(store, call)("no/such")
+
+
+def test_open_gives_random_access(store: Store) -> None:
+    store.create("file", bytes(range(100)))
+    with store.open("file") as file:
+        assert file.size() == 100
+        file.seek(90)
+        assert file.read() == bytes(range(90, 100))
+        file.seek(10)
+        assert file.read(3) == b"\n\x0b\x0c"
+
+
+def test_list_is_sorted_and_by_whole_folders(store: Store) -> None:
+    for path in ("a/2", "a/10", "ab/1", "a/sub/0", "top"):
+        store.create(path, path.encode())
+    assert [file.path for file in store.list("a")] == ["a/10", "a/2", "a/sub/0"]
+    assert [file.path for file in store.list()] == ["a/10", "a/2", "a/sub/0", "ab/1", "top"]
+    assert [file.size for file in store.list("a")] == [4, 3, 7]
+    assert store.list("nothing") == []
+
+
+def test_a_replaced_file_has_another_version(store: Store) -> None:
+    store.create("a/file", b"one")
+    before = store.list()
+    assert store.list() == before
+    store.delete("a/file")
+    store.create("a/file", b"two")
+    assert store.list()[0].version != before[0].version
+
+
+def test_delete_frees_the_name_and_forgives_a_missing_file(store: Store) -> None:
+    store.create("a/file", b"one")
+    store.delete("a/file")
+    store.delete("a/file")
+    store.delete("no/folder/file")
+    store.create("a/file", b"two")
+    assert store.read("a/file") == b"two"
+
+
+@pytest.mark.parametrize("path", ["", "/abs", "a//b", "a/../b", "./a", "a/"])
+def test_a_path_is_plain_and_relative(store: Store, path: str) -> None:
+    with pytest.raises(ValueError, match="part"):
+        store.create(path, b"")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.archive.errors import StoreError
+from service.archive.local_store import LocalStore
+from service.archive.store import open_store
+
+CRASH_BEFORE_LINK = """
+import os, sys
+from pathlib import Path
+from service.archive.local_store import LocalStore
+
+store = LocalStore(Path(sys.argv[1]))
+os.link = lambda source, target: os._exit(9)
+store.create("facts/segment", b"half a segment")
+"""
+
+
+def temporaries(root: Path) -> list[Path]:
+    return sorted(root.rglob(".tmp-*"))
+
+
+def test_a_crash_before_the_link_leaves_nothing_visible(tmp_path: Path) -> None:
+    crashed = subprocess.run([sys.executable, "-c", CRASH_BEFORE_LINK, str(tmp_path)], check=False, timeout=60)
+    assert crashed.returncode == 9
+    assert len(temporaries(tmp_path)) == 1
+
+    reader = LocalStore(tmp_path, for_writing=False)
+    assert reader.list() == []
+    assert len(temporaries(tmp_path)) == 1, "a reader touches nothing"
+
+    writer = LocalStore(tmp_path)
+    assert temporaries(tmp_path) == []
+    writer.create("facts/segment", b"a whole segment")
+    assert [file.path for file in writer.list()] == ["facts/segment"]
+
+
+def test_a_living_writers_temporary_file_is_not_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    real_link = os.link
+
+    def start_another_first(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", real_link)
+        LocalStore(tmp_path)
+        real_link(source, target)
+
+    monkeypatch.setattr(os, "link", start_another_first)
+    store.create("a/file", b"slow")
+    assert store.read("a/file") == b"slow"
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    (tmp_path / "a").mkdir()
+    with pytest.raises(StoreError, match=r"a/file: No space left on device"):
+        store.create("a/file", b"data")
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_the_file_is_synced_before_it_is_linked_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    steps: list[str] = []
+    real_fsync, real_link = os.fsync, os.link
+
+    def fsync(descriptor: int) -> None:
+        steps.append(f"sync {'folder' if Path(f'/proc/self/fd/{descriptor}').resolve().is_dir() else 'file'}")
+        real_fsync(descriptor)
+
+    def link(source: Path, target: Path) -> None:
+        steps.append("link")
+        real_link(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "link", link)
+    store.create("new/file", b"data")
+    assert steps == ["sync folder", "sync file", "link", "sync folder"]
+
+
+def test_an_unusable_folder_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreError, match="give a folder that this user may write to"):
+        open_store(str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="no such folder"):
+        open_store(str(tmp_path / "absent"), for_writing=False)
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_file_url_is_a_folder_and_an_unknown_scheme_is_refused(tmp_path: Path) -> None:
+    open_store(f"file://{tmp_path}/store").create("a", b"x")
+    assert (tmp_path / "store" / "a").read_bytes() == b"x"
+    with pytest.raises(StoreError, match=r"unknown scheme ftp://; give a folder"):
+        open_store("ftp://host/path")
