@@ -137,7 +137,7 @@ def find_embedded(store: Path) -> EmbeddedAddress:
     if not _answers(address):
         raise EmbeddedBrokerError(
             f"{store / ADDRESS_FILE} names a broker at {address.bootstrap} (process {address.pid}) that does not "
-            f"answer: it ended without removing the file; start it again with `litehit serve --embedded --store {store}`"
+            f"answer: it ended without removing the file; start it again: `litehit serve --embedded --store {store}`"
         )
     return address
 

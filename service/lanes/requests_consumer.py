@@ -1,10 +1,13 @@
-"""The lane worker's consumer: its properties, its messages as records, and what it asks the broker."""
+"""The lanes' consumer: a member of their group, in terms of partitions and records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
+import structlog
 from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
@@ -14,78 +17,198 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from service.lanes.membership import Membership
 from service.lanes.restore import Committed
 from service.records import Headers, SourceRecord
 from service.settings import Settings
 
+log = structlog.get_logger()
+
+_CONSUME_SECONDS = 0.05
 _ASK_SECONDS = 2.0  # short: other lanes of the process wait meanwhile, and the question is put again
 _STATISTICS_MS = 1000
 
 
-def requests_consumer(settings: Settings, bootstrap: str, on_statistics: Callable[[str], None]) -> Consumer:
-    """A member of the lanes' group, not subscribed yet."""
-    properties: dict[str, Any] = {
-        "group.id": settings.group_id,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-        "partition.assignment.strategy": "cooperative-sticky",
-        # Also what makes the broker wait with committed offsets until an orphaned transaction is decided.
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "fetch.queue.backoff.ms": 10,
-        "queued.max.messages.kbytes": 65536,
-        "statistics.interval.ms": _STATISTICS_MS,
-        "stats_cb": on_statistics,
-    }
-    return Consumer(settings.client_config(bootstrap, **properties))
+class GroupListener(Protocol):
+    """What the group tells; called inside `poll` and `close`, so never amid a batch."""
+
+    def assigned(self, partitions: Sequence[int]) -> None:
+        """These partitions are this member's from now on; they are paused."""
+
+    def released(self, partitions: Sequence[int]) -> None:
+        """These partitions are no longer this member's."""
+
+    def end_offset(self, partition: int, offset: int) -> None:
+        """A partition's last stable offset."""
 
 
-def source_record(message: Message) -> SourceRecord:
-    """A message that is no error, as a record."""
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What one poll brought.
+
+    Attributes:
+        records: by partition, in offset order.
+        ends: partitions read up to their end, and that offset; markers of transactions count in it.
+        gone: partitions whose log does not hold the offset that was to be read.
+    """
+
+    records: dict[int, list[SourceRecord]] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+
+
+class RequestsConsumer:
+    """A member of the lanes' consumer group.
+
+    Attributes:
+        client: librdkafka's consumer.
+        membership: vouches for this member when offsets are handed over.
+    """
+
+    def __init__(self, settings: Settings, bootstrap: str, listener: GroupListener) -> None:
+        self._topic = settings.requests_topic
+        self._listener = listener
+        properties: dict[str, Any] = {
+            "group.id": settings.group_id,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "partition.assignment.strategy": "cooperative-sticky",
+            # Also what makes the broker wait with committed offsets until an orphaned transaction is decided.
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "queued.max.messages.kbytes": 65536,
+            "statistics.interval.ms": _STATISTICS_MS,
+            "stats_cb": self._on_statistics,
+        }
+        self.client = Consumer(settings.client_config(bootstrap, **properties))
+        self.membership = Membership(self.client)
+
+    def subscribe(self) -> None:
+        """Join the group."""
+        self.client.subscribe(
+            [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def poll(self, limit: int) -> Polled:
+        """Up to so many records, waiting a moment for the first.
+
+        Raises:
+            KafkaException: the consumer is of no more use.
+        """
+        polled = Polled()
+        for message in self.client.consume(limit, _CONSUME_SECONDS):
+            if message.error() is None:
+                record = _source_record(message)
+                polled.records.setdefault(record.partition, []).append(record)
+            else:
+                _note_event(message, polled)
+        return polled
+
+    def pause(self, partitions: Iterable[int]) -> None:
+        """Fetch nothing of these partitions; what was fetched and not polled is fetched again later."""
+        self.client.pause(self._places(partitions))
+
+    def resume(self, partitions: Iterable[int]) -> None:
+        """Go on where `pause` left off."""
+        self.client.resume(self._places(partitions))
+
+    def read_from(self, partition: int, offset: int) -> None:
+        """Read an assigned partition from an offset, dropping whatever was fetched of it before.
+
+        Raises:
+            KafkaException: the partition is not this member's any more.
+        """
+        # Not `seek`, which fails while the partition's fetcher starts. A paused partition would stay paused.
+        place = [TopicPartition(self._topic, partition, offset)]
+        self.client.resume(place)
+        self.client.incremental_unassign(place)
+        self.client.incremental_assign(place)
+
+    def committed(self, partition: int) -> Committed:
+        """What the group has committed.
+
+        Raises:
+            KafkaException: the broker does not answer in time.
+        """
+        (answer,) = self.client.committed([TopicPartition(self._topic, partition)], timeout=_ASK_SECONDS)
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+        return Committed(None, None) if answer.offset < 0 else Committed(answer.offset, answer.metadata or None)
+
+    def watermarks(self, partition: int) -> tuple[int, int]:
+        """First offset and last stable offset of the log.
+
+        Raises:
+            KafkaException: the broker does not answer in time.
+        """
+        answer = self.client.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=_ASK_SECONDS)
+        if answer is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return answer
+
+    def close(self) -> None:
+        """Leave the group."""
+        self.client.close()
+
+    def _places(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in partitions]
+
+    def _on_assign(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        self.membership.joined()
+        # Where to read from takes questions to the broker, which must not hold up the partitions that are read
+        # already; so these are taken paused, to be begun by `read_from`.
+        places = [TopicPartition(self._topic, partition.partition, 0) for partition in partitions]
+        client.incremental_assign(places)
+        if places:
+            client.pause(places)
+        numbers = [place.partition for place in places]
+        log.info("partitions_assigned", partitions=numbers)
+        self._listener.assigned(numbers)
+
+    def _on_revoke(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        self._release("partitions_revoked", partitions)
+
+    def _on_lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        self._release("partitions_lost", partitions)
+
+    def _release(self, event: str, partitions: Sequence[TopicPartition]) -> None:
+        numbers = [partition.partition for partition in partitions]
+        log.info(event, partitions=numbers)
+        self._listener.released(numbers)
+
+    def _on_statistics(self, statistics: str) -> None:
+        partitions = json.loads(statistics)["topics"].get(self._topic, {}).get("partitions", {})
+        for number, figures in partitions.items():
+            if figures["ls_offset"] >= 0:
+                self._listener.end_offset(int(number), figures["ls_offset"])
+
+
+def _note_event(message: Message, polled: Polled) -> None:
+    error, partition, offset = message.error(), message.partition(), message.offset()
+    if error is None:
+        return
+    if error.code() == KafkaError._PARTITION_EOF and partition is not None and offset is not None:
+        polled.ends[partition] = offset
+    elif error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
+        log.warning("offset_gone", partition=partition, offset=offset, error=error.str())
+        polled.gone.append(partition)
+    elif error.fatal():
+        raise KafkaException(error)
+    else:
+        log.warning("consumer_event", partition=partition, error=error.str())
+
+
+def _source_record(message: Message) -> SourceRecord:
     kind, timestamp_ms = message.timestamp()
-    topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None  # noqa: S101
-    assert partition is not None  # noqa: S101
-    assert offset is not None  # noqa: S101
+    # librdkafka's types also tell what `produce` takes; a consumed message always has its place, and headers as pairs.
     return SourceRecord(
-        topic=topic,
-        partition=partition,
-        offset=offset,
+        topic=cast("str", message.topic()),
+        partition=cast("int", message.partition()),
+        offset=cast("int", message.offset()),
         key=message.key(),
         value=message.value(),
         timestamp_ms=None if kind == TIMESTAMP_NOT_AVAILABLE or timestamp_ms < 0 else timestamp_ms,
-        headers=_headers(message),
+        headers=cast("Headers", tuple(message.headers() or ())),
     )
-
-
-def _headers(message: Message) -> Headers:
-    # librdkafka hands them over as a list of pairs with values in bytes; its types also tell what `produce` takes.
-    return tuple(cast("list[tuple[str, bytes | None]]", message.headers() or []))
-
-
-def committed_offset(consumer: Consumer, topic: str, partition: int) -> Committed:
-    """What the group has committed; raises KafkaException where the broker does not answer in time."""
-    (answer,) = consumer.committed([TopicPartition(topic, partition)], timeout=_ASK_SECONDS)
-    if answer.error is not None:
-        raise KafkaException(answer.error)
-    if answer.offset < 0:
-        return Committed(None, None)
-    return Committed(answer.offset, answer.metadata or None)
-
-
-def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
-    """First offset and last stable offset of the log; raises KafkaException where the broker does not answer."""
-    answer = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_ASK_SECONDS)
-    if answer is None:
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-    return answer
-
-
-def read_from(consumer: Consumer, topic: str, partition: int, offset: int) -> None:
-    """Read an assigned partition from an offset, dropping whatever was fetched of it before."""
-    # Not `seek`, which fails while the partition's fetcher starts. A paused partition would stay paused.
-    place = TopicPartition(topic, partition, offset)
-    consumer.resume([place])
-    consumer.incremental_unassign([place])
-    consumer.incremental_assign([place])

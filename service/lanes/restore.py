@@ -50,8 +50,8 @@ def plan_restore(source: str, generation: str, committed: Committed, low: int, e
     if offset is not None and committed.generation not in (None, generation):
         raise CannotRestore(
             f"{source}: the committed offset {offset} belongs to generation {committed.generation} of the topic, "
-            f"which is now {generation}: the topic was recreated; use a new group_id (LITEHIT_GROUP_ID) to read the new "
-            f"topic from its start"
+            f"which is now {generation}: the topic was recreated; use a new group_id (LITEHIT_GROUP_ID) to read "
+            f"it from its start"
         )
     if offset is not None and offset > end:
         raise CannotRestore(

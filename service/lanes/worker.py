@@ -1,24 +1,22 @@
-"""The lanes of one process: consume, feed each partition's lane, hand over, again."""
+"""The lanes of one process: poll, feed each partition's lane, hand over, again."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaException
 
 from litehit.registry import Registry
 from service import formats
-from service.errors import BatchAborted, CannotRestore, ProducerFailed, Undeliverable
+from service.errors import BatchAborted, CannotRestore, Undeliverable
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import LaneCounts
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneTargets
-from service.lanes.membership import Membership
-from service.lanes.requests_consumer import committed_offset, read_from, requests_consumer, source_record, watermarks
+from service.lanes.requests_consumer import Polled, RequestsConsumer
 from service.lanes.restore import plan_restore
 from service.lanes.seat import Phase, Seat
 from service.lanes.status import LanesStatus
@@ -30,7 +28,6 @@ from service.topics import TopicLayout
 
 log = structlog.get_logger()
 
-_CONSUME_SECONDS = 0.05
 _STATUS_SECONDS = 0.2
 _BACKOFF_SECONDS = (0.0, 0.1, 0.5, 1.0, 5.0)  # before a seat begins again, by consecutive failures
 
@@ -57,8 +54,7 @@ class LanesWorker:
         hold: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
-        self._topic = settings.requests_topic
-        self._layout = layout
+        self._generation = layout.requests_generation
         self._registry = registry
         self._metrics = metrics
         self._hold = hold
@@ -66,8 +62,7 @@ class LanesWorker:
         self._stop = threading.Event()
         self._format = formats.get("native")
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        self._consumer = requests_consumer(settings, bootstrap, self._note_statistics)
-        self._membership = Membership(self._consumer)
+        self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap)
         self._seats: dict[int, Seat] = {}
         self._assigned = False
@@ -90,75 +85,54 @@ class LanesWorker:
         self._stop = stop
         try:
             self._transaction.open()
-            self._consumer.subscribe(
-                [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-            )
+            self._consumer.subscribe()
             while not stop.is_set():
                 self._follow_hold()
-                messages = self._consumer.consume(self._settings.batch_records, _CONSUME_SECONDS)
-                self._handle(messages)
-                self._begin_waiting()
-                self._publish_status(idle=not messages)
+                polled = self._consumer.poll(self._settings.batch_records)
+                self._handle(polled)
+                self._begin_one()
+                self._publish_status(idle=not polled.records)
         finally:
             self._transaction.close()
             self._consumer.close()
-            self._seats.clear()
             self._publish_status(idle=True)
 
-    def _choose_transaction(self, bootstrap: str) -> Transaction:
-        settings = self._settings
-        if settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE:
-            return AtLeastOnce(settings, bootstrap, self._consumer, self._is_stopping)
-        return ExactlyOnce(settings, bootstrap, self._membership, self._is_stopping)
+    # What the group tells (GroupListener).
 
-    def _is_stopping(self) -> bool:
-        return self._stop.is_set()
-
-    # What the group gives and takes. The callbacks run inside `consume`, so never amid a batch.
-
-    def _on_assign(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._membership.joined()
+    def assigned(self, partitions: Sequence[int]) -> None:
+        """Take seats; they begin from the loop, one by one."""
         self._assigned = True
-        # Where to read from takes questions to the broker, which must not hold up the other lanes: the partition is
-        # taken paused, and begun from the loop.
-        places = [TopicPartition(self._topic, partition.partition, 0) for partition in partitions]
-        consumer.incremental_assign(places)
-        if places:
-            consumer.pause(places)
-        for place in places:
-            self._seats[place.partition] = Seat(place.partition)
-        log.info("partitions_assigned", partitions=[place.partition for place in places])
+        self._seats.update((partition, Seat(partition)) for partition in partitions)
 
-    def _on_revoke(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._release("partitions_revoked", partitions)
-
-    def _on_lost(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._release("partitions_lost", partitions)
-
-    def _release(self, event: str, partitions: Sequence[TopicPartition]) -> None:
+    def released(self, partitions: Sequence[int]) -> None:
+        """Drop seats. All they have handed over is committed; what they were given since is not processed."""
         for partition in partitions:
-            self._seats.pop(partition.partition, None)
-        log.info(event, partitions=[partition.partition for partition in partitions])
+            self._seats.pop(partition, None)
+
+    def end_offset(self, partition: int, offset: int) -> None:
+        """Note how far a log goes."""
+        seat = self._seats.get(partition)
+        if seat is not None:
+            seat.end_offset = offset
 
     # One round of the loop.
 
-    def _handle(self, messages: Iterable[Message]) -> None:
-        batches: dict[int, list[SourceRecord]] = {}
-        ends: dict[int, int] = {}
-        for message in messages:
-            if message.error() is not None:
-                self._note_event(message, ends)
-                continue
-            record = source_record(message)
-            seat = self._seats.get(record.partition)
-            # What came in for a partition that is gone, or must begin again, is read again by whoever does.
-            if seat is not None and seat.phase is Phase.READING:
-                batches.setdefault(record.partition, []).append(record)
+    def _handle(self, polled: Polled) -> None:
+        # What came in for a partition that is gone, or must begin again, is read again by whoever does.
+        batches = {partition: records for partition, records in polled.records.items() if self._reading(partition)}
         if batches:
             self._process(batches)
-        for partition, offset in ends.items():
-            if partition in self._seats:
+        for partition, offset in polled.ends.items():
+            if self._reading(partition):
                 self._seats[partition].reached_end(offset)
+        for partition in polled.gone:
+            if self._reading(partition):
+                # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
+                self._send_waiting(self._seats[partition])
+
+    def _reading(self, partition: int) -> bool:
+        seat = self._seats.get(partition)
+        return seat is not None and seat.phase is Phase.READING
 
     def _process(self, batches: dict[int, list[SourceRecord]]) -> None:
         began = time.monotonic()
@@ -182,7 +156,7 @@ class LanesWorker:
         if not positions:
             return
         try:
-            self._transaction.commit(MicroBatch(outputs, self._topic, self._layout.requests_generation, positions))
+            self._transaction.commit(MicroBatch(outputs, self._settings.requests_topic, self._generation, positions))
         except BatchAborted as error:
             self._rebuild(positions, error)
             return
@@ -199,20 +173,18 @@ class LanesWorker:
         for partition in partitions:
             seat = self._seats[partition]
             if isinstance(error, Undeliverable) and error.partition == partition:
-                self._stop_seat(
-                    seat, f"{error}; raise max.message.bytes of the topic, or see why it refuses the record"
-                )
+                self._stop_seat(seat, f"{error}; see the limits of its topic (max.message.bytes)")
             else:
                 self._send_waiting(seat)
         self._back_off()
 
     def _send_waiting(self, seat: Seat) -> None:
         seat.wait()
-        self._consumer.pause([TopicPartition(self._topic, seat.partition)])
+        self._consumer.pause([seat.partition])
 
     def _stop_seat(self, seat: Seat, error: str) -> None:
         seat.stop(error)
-        self._consumer.pause([TopicPartition(self._topic, seat.partition)])
+        self._consumer.pause([seat.partition])
         log.error("lane_stopped", partition=seat.partition, error=error)
 
     def _back_off(self) -> None:
@@ -220,19 +192,18 @@ class LanesWorker:
         self._failures += 1
         self._begin_after = time.monotonic() + delay
 
-    def _begin_waiting(self) -> None:
-        """Begin the seats that wait, one question to the broker at a time, so that no lane waits for another's."""
+    def _begin_one(self) -> None:
+        """Begin a seat that waits: one a round, so that no lane waits long for another's answers."""
         if time.monotonic() < self._begin_after:
             return
         seat = next((seat for seat in self._seats.values() if seat.phase is Phase.WAITING), None)
         if seat is None:
             return
-        source = f"{self._topic}/{seat.partition}"
+        source = f"{self._settings.requests_topic}/{seat.partition}"
         try:
-            low, seat.end_offset = watermarks(self._consumer, self._topic, seat.partition)
-            committed = committed_offset(self._consumer, self._topic, seat.partition)
-            plan = plan_restore(source, self._layout.requests_generation, committed, low, seat.end_offset)
-            read_from(self._consumer, self._topic, seat.partition, plan.start)
+            low, end = self._consumer.watermarks(seat.partition)
+            plan = plan_restore(source, self._generation, self._consumer.committed(seat.partition), low, end)
+            self._consumer.read_from(seat.partition, plan.start)
         except CannotRestore as error:
             self._stop_seat(seat, str(error))
             return
@@ -240,48 +211,22 @@ class LanesWorker:
             log.warning("lane_waits", partition=seat.partition, error=error.args[0].str())
             self._back_off()
             return
+        seat.end_offset = end
         seat.begin(plan, Lane(seat.partition, self._registry, self._format, self._targets))
         if self._holding:
-            self._consumer.pause([TopicPartition(self._topic, seat.partition)])
-        log.info("lane_begun", partition=seat.partition, start=plan.start, target=plan.target, end=seat.end_offset)
-
-    def _note_event(self, message: Message, ends: dict[int, int]) -> None:
-        error = message.error()
-        assert error is not None  # noqa: S101
-        partition, offset = message.partition(), message.offset()
-        seat = self._seats.get(partition) if partition is not None else None
-        if error.code() == KafkaError._PARTITION_EOF:
-            if seat is not None and offset is not None:
-                ends[seat.partition] = offset
-        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            # The log does not hold the offset any more. Beginning again finds out what it does hold, and says so.
-            if seat is not None and seat.phase is Phase.READING:
-                log.warning("offset_gone", partition=seat.partition, offset=seat.next_offset, error=error.str())
-                self._send_waiting(seat)
-        elif error.fatal():
-            raise KafkaException(error)
-        else:
-            log.warning("consumer_event", partition=partition, error=error.str())
+            self._consumer.pause([seat.partition])
+        log.info("lane_begun", partition=seat.partition, start=plan.start, target=plan.target, end=end)
 
     def _follow_hold(self) -> None:
         holding = self._hold()
         if holding == self._holding:
             return
         self._holding = holding
-        reading = [
-            TopicPartition(self._topic, seat.partition) for seat in self._seats.values() if seat.phase is Phase.READING
-        ]
-        if reading:
-            (self._consumer.pause if holding else self._consumer.resume)(reading)
-
-    # What others see.
-
-    def _note_statistics(self, statistics: str) -> None:
-        partitions = json.loads(statistics)["topics"].get(self._topic, {}).get("partitions", {})
-        for number, figures in partitions.items():
-            seat = self._seats.get(int(number))
-            if seat is not None and figures["ls_offset"] >= 0:
-                seat.end_offset = max(seat.end_offset or 0, figures["ls_offset"])
+        reading = [partition for partition in self._seats if self._reading(partition)]
+        if holding:
+            self._consumer.pause(reading)
+        else:
+            self._consumer.resume(reading)
 
     def _publish_status(self, *, idle: bool) -> None:
         now = time.monotonic()
@@ -289,3 +234,12 @@ class LanesWorker:
             self._status_at = now
             seats = sorted(self._seats.items())
             self._status = LanesStatus(self._assigned, tuple(seat.status() for _, seat in seats))
+
+    def _choose_transaction(self, bootstrap: str) -> Transaction:
+        settings = self._settings
+        if settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE:
+            return AtLeastOnce(settings, bootstrap, self._consumer.client, self._is_stopping)
+        return ExactlyOnce(settings, bootstrap, self._consumer.membership, self._is_stopping)
+
+    def _is_stopping(self) -> bool:
+        return self._stop.is_set()
