@@ -3,6 +3,7 @@
 LiteHitError
 ├── InvalidRequest         a request breaks a rule of preprocessing (also a ValueError)
 │   ├── LengthMismatch     number of keys and input length disagree
+│   ├── TraceBlockMismatch  the trace's block size is not the registered one
 │   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
 ├── UnknownInstance        no registration covers an instance id
 ├── TimeWentBack           an offline trace's time goes back inside an instance
@@ -43,6 +44,19 @@ class LengthMismatch(InvalidRequest):
             f"{keys} block keys, but input_token_len {input_token_len} has "
             f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
             f"send one key for each full block and none for a partial one"
+        )
+
+
+class TraceBlockMismatch(InvalidRequest):
+    """The block size that a trace states is not the one its instance is registered with."""
+
+    def __init__(self, instance_id: str, stated: int | None, registered: int) -> None:
+        self.instance_id = instance_id
+        self.stated = stated
+        self.registered = registered
+        super().__init__(
+            f"the trace's blocks have {stated} tokens, but instance {instance_id!r} is registered with "
+            f"trace_block_size_tokens {registered}; register it with {stated}"
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from litehit.curves import Int64Array
+from litehit.errors import TraceBlockMismatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Request:
         timestamp_ns: its time in nanoseconds.
         block_keys: int64[m], one key for each full trace block.
         input_token_len: prompt length in tokens; <= 0 where the trace does not say.
+        trace_block_size_tokens: tokens of one of its blocks; None where the trace does not say.
     """
 
     instance_id: str
@@ -27,6 +29,16 @@ class Request:
     timestamp_ns: int
     block_keys: Int64Array
     input_token_len: int
+    trace_block_size_tokens: int | None = None
+
+    def check_trace_block(self, registered: int) -> None:
+        """Check the block size that the trace states against the one its instance is registered with.
+
+        Raises:
+            TraceBlockMismatch: they differ.
+        """
+        if self.trace_block_size_tokens not in {None, registered}:
+            raise TraceBlockMismatch(self.instance_id, self.trace_block_size_tokens, registered)
 
 
 @dataclass(frozen=True, slots=True)

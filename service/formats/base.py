@@ -1,0 +1,90 @@
+"""The protocol behind which every input format stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from litehit.errors import InvalidRequest
+from litehit.request import Request
+from schemas.dead_letter import Reason
+
+
+class FormatError(InvalidRequest):
+    """A record is not of its format.
+
+    Attributes:
+        reason: the stable code.
+    """
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """What is known of a record without reading it.
+
+    Attributes:
+        instance_id: the instance of a record that names none; None where there is no such default.
+        position: line number from 1, or offset.
+        timestamp_ns: the time of a record that carries none, in nanoseconds; None where there is no such time.
+    """
+
+    instance_id: str | None
+    position: int
+    timestamp_ns: int | None
+
+
+class TraceFormat(Protocol):
+    """One input format."""
+
+    @property
+    def name(self) -> str:
+        """The format's name in `--format` and in the header `litehit-format`."""
+        ...
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """Read one record. Safe to call from several threads.
+
+        Returns:
+            The request; None for a record that is recognised and ignored, such as a write event.
+
+        Raises:
+            FormatError: the record is not of this format, or its instance or time is known neither from the record
+                nor from the context.
+        """
+        ...
+
+
+def instance_of(stated: str | None, context: RecordContext) -> str:
+    """The record's instance, else the context's."""
+    instance_id = context.instance_id if stated is None else stated
+    if instance_id is None:
+        raise FormatError(
+            Reason.INSTANCE_MISSING,
+            "the record names no instance_id and no default is set; add the field, send it as the record's key, "
+            "or name a default instance",
+        )
+    return instance_id
+
+
+def time_of(stated_ns: int | None, context: RecordContext, field: str) -> int:
+    """The record's time in nanoseconds, else the context's."""
+    timestamp_ns = context.timestamp_ns if stated_ns is None else stated_ns
+    if timestamp_ns is None:
+        raise FormatError(Reason.TIME_MISSING, f"{field} is absent and the record has no time of its own; add {field}")
+    return timestamp_ns
+
+
+def refuse_empty(record: bytes) -> None:
+    """Raise FormatError for a record of no bytes."""
+    if not record:
+        raise FormatError(Reason.EMPTY_VALUE, "the record is empty; send one JSON object")
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"

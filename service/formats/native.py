@@ -1,0 +1,81 @@
+"""The format `native`: the request event of the requests topic, JSON."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from schemas.request import EVENT, WriteEvent
+from service.formats.base import FormatError, RecordContext, instance_of, refuse_empty, shown, time_of
+from service.formats.fast_event import EventFields, Write, read_fast
+
+_REASONS = {
+    "json_invalid": Reason.MALFORMED_JSON,
+    "union_tag_invalid": Reason.UNKNOWN_TYPE,
+    "block_key_range": Reason.KEY_OUT_OF_RANGE,
+    "block_key_type": Reason.KEY_TYPE,
+    "block_keys_type": Reason.KEY_TYPE,
+}
+_TYPES = 'send "request" (or "get"), or "write" for a write'
+
+
+class TypeAbsent(FormatError):
+    """A record says not what it is."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.UNKNOWN_TYPE, f"type is absent; {_TYPES}")
+
+
+class NativeFormat:
+    """One request event a record; a tair standard trace line is one too."""
+
+    name = "native"
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """See `TraceFormat.parse`."""
+        event = read_fast(record) or _read_by_model(record)
+        if isinstance(event, Write | WriteEvent):
+            return None
+        return Request(
+            instance_id=instance_of(event.instance_id, context),
+            trace_id=event.trace_id,
+            timestamp_ns=time_of(event.timestamp_ns, context, "timestamp_ns"),
+            block_keys=event.block_keys,
+            input_token_len=event.input_token_len,
+        )
+
+
+def _read_by_model(record: bytes) -> EventFields | WriteEvent:
+    refuse_empty(record)
+    try:
+        event = EVENT.validate_json(record)
+    except ValidationError as error:
+        raise _format_error(error.errors(include_url=False)[0]) from None
+    if isinstance(event, WriteEvent):
+        return event
+    return EventFields(event.instance_id, event.trace_id, event.timestamp_ns, event.block_keys, event.input_token_len)
+
+
+def _format_error(details: ErrorDetails) -> FormatError:
+    if details["type"] == "union_tag_not_found":
+        return TypeAbsent()
+    return FormatError(_REASONS.get(details["type"], Reason.INVALID_FIELD), _sentence(details))
+
+
+def _sentence(details: ErrorDetails) -> str:
+    kind, message, value = details["type"], details["msg"], details["input"]
+    # The first part of a location is the event's type.
+    field = ".".join(str(part) for part in details["loc"][1:])
+    if kind == "json_invalid":
+        return f"the record is not valid JSON ({details['ctx']['error']}); send one JSON object"
+    if kind == "union_tag_invalid":
+        return f"type = {details['ctx']['tag']!r} is unknown; {_TYPES}"
+    if not field:
+        return f"the record is {shown(value)}; send one JSON object"
+    if kind == "missing":
+        return f"{field} is absent; send the key of each full block, [] where no block is full"
+    if kind.startswith("block_key"):
+        return message
+    return f"{field} = {shown(value)}: {message.removeprefix('Input ').replace('should', 'must', 1)}"

@@ -1,0 +1,28 @@
+"""The format `tair`: the tair standard trace, whose lines are request events as they stand."""
+
+from __future__ import annotations
+
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from service.formats.base import FormatError, RecordContext
+from service.formats.native import NativeFormat, TypeAbsent
+
+
+class TairFormat:
+    """Keys of full blocks only; the block is the registered trace block."""
+
+    name = "tair"
+
+    def __init__(self) -> None:
+        self._events = NativeFormat()
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """See `TraceFormat.parse`."""
+        try:
+            return self._events.parse(record, context)
+        except TypeAbsent:
+            raise FormatError(
+                Reason.UNKNOWN_TYPE,
+                "type is absent: this is the trace's old form, which is not read; "
+                'convert it to lines whose type is "get", "request" or "write"',
+            ) from None
