@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, NoReturn
 
 from litehit.curves import Int64Array
@@ -23,7 +23,7 @@ def read_object(record: bytes) -> dict[str, Any]:
     refuse_empty(record)
     try:
         value = json.loads(record.decode(), parse_float=Decimal, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, ArithmeticError) as error:  # the last: an exponent beyond Decimal's
         raise FormatError(
             Reason.MALFORMED_JSON, f"the record is not valid JSON ({error}); send one JSON object"
         ) from None
@@ -57,12 +57,9 @@ def time_ns(record: dict[str, Any], field: str, unit_ns: int) -> int | None:
         return None
     if type(value) is int and -_INT64 <= value * unit_ns < _INT64:
         return value * unit_ns
-    if isinstance(value, Decimal) and abs(value) < _INT64:
-        try:
-            # A Decimal's 28 digits hold the 19 of a time: only what is finer than a nanosecond is rounded.
-            nanoseconds = int((value * unit_ns).quantize(Decimal(1), ROUND_HALF_EVEN))
-        except InvalidOperation:
-            nanoseconds = _INT64
+    if isinstance(value, Decimal) and -_INT64 < value < _INT64:
+        # A Decimal's 28 digits hold any such time: only what is finer than a nanosecond is rounded.
+        nanoseconds = int((value * unit_ns).quantize(Decimal(1), ROUND_HALF_EVEN))
         if -_INT64 <= nanoseconds < _INT64:
             return nanoseconds
     raise _refused(record, field, "send a number that fits in 64 bits of nanoseconds")
