@@ -1,18 +1,13 @@
-"""Sending a trace to the requests topic, record by record, in its order."""
+"""A producer of the requests topic that keeps an instance's order and holds back where it must."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from litehit.errors import OptionError, TraceError
 from service.errors import PublishError
-from service.event_json import event_json
-from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lag_window import LagWindow
 from service.settings import Settings
 
@@ -21,21 +16,6 @@ EMBEDDED_WINDOW_BYTES = 2 * 2**20
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What was sent.
-
-    Attributes:
-        records: records that the topic has taken.
-        unreadable: how many of them are not of the format and will be dead letters.
-        first_problem: the first of those, with its line; None where there is none.
-    """
-
-    records: int
-    unreadable: int
-    first_problem: str | None
 
 
 class Publisher:
@@ -47,6 +27,9 @@ class Publisher:
         settings: topic, group and client properties.
         bootstrap: the broker's address.
         window_bytes: hold back while so many bytes are not yet consumed by the lanes; None: never.
+
+    Raises:
+        PublishError: the broker does not answer, or has no requests topic.
     """
 
     def __init__(self, settings: Settings, bootstrap: str, window_bytes: int | None = None) -> None:
@@ -66,7 +49,17 @@ class Publisher:
             )
         )
         # Ask first: a producer alone would keep a wrong address to itself and wait.
-        self._producer.list_topics(self._topic, timeout=_TIMEOUT_SECONDS)
+        try:
+            found = self._producer.list_topics(self._topic, timeout=_TIMEOUT_SECONDS).topics[self._topic]
+        except KafkaException as error:
+            raise PublishError(
+                f"{bootstrap}: {error.args[0].str()}; see that Kafka runs there and may be reached"
+            ) from error
+        if found.error is not None:
+            raise PublishError(
+                f"{bootstrap} has no topic {self._topic} to publish to: {found.error.str()}; create it, or name "
+                f"another (LITEHIT_REQUESTS_TOPIC)"
+            )
         self._window: LagWindow | None = None
         if window_bytes is not None:
             self._group = Consumer(settings.client_config(bootstrap, **{"group.id": settings.group_id, "log_level": 2}))
@@ -114,84 +107,10 @@ class Publisher:
             self._failure = self._failure or f"{self._topic} refused a record: {error.str()}"
             return
         self._records += 1
-        if self._window is not None:
-            self._window.delivered(message.partition(), message.offset(), len(message.value() or b""))
+        partition, offset = message.partition(), message.offset()
+        if self._window is not None and partition is not None and offset is not None:
+            self._window.delivered(partition, offset, len(message.value() or b""))
 
     def _committed(self, partitions: Iterable[int]) -> Mapping[int, int]:
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
         return {found.partition: found.offset for found in self._group.committed(asked, timeout=_TIMEOUT_SECONDS)}
-
-
-def publish_trace(
-    lines: Iterable[bytes],
-    publisher: Publisher,
-    trace_format: TraceFormat,
-    *,
-    source: str,
-    instance_id: str | None = None,
-    speed: float | None = None,
-    limit: int | None = None,
-    progress: Callable[[int], Any] = lambda _: None,
-) -> Published:
-    """Send a trace as request events, whatever its format.
-
-    A write event is sent as it is, to be counted and ignored. So is a line that is not of the format, and it becomes a
-    dead letter that says why; but where the very first one is not, the format is taken to be wrong and nothing is sent.
-
-    Args:
-        lines: one record each; blank ones are left out.
-        publisher: where to.
-        trace_format: how to read a line.
-        source: name of the trace, for errors.
-        instance_id: the instance of lines that name none.
-        speed: so many times as fast as the trace's own times say; None: as fast as it goes.
-        limit: at most so many records.
-        progress: told the number of records sent.
-
-    Raises:
-        TraceError: the first line is not of the format.
-        OptionError: speed is not a positive number.
-    """
-    if speed is not None and not 0 < speed < float("inf"):
-        raise OptionError(f"speed {speed} is not a positive number; 1 keeps the trace's own pace")
-    pace = None if speed is None else _Pace(speed, publisher)
-    sent = unreadable = 0
-    first_problem: str | None = None
-    for number, line in enumerate(lines, start=1):
-        if sent == limit:
-            break
-        if not line.strip():
-            continue
-        key, value = instance_id, line
-        try:
-            request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
-        except FormatError as error:
-            if not sent:
-                raise TraceError(source, number, f"{error}; is it of format {trace_format.name}?") from None
-            unreadable += 1
-            first_problem = first_problem or f"line {number}: {error}"
-        else:
-            if request is not None:
-                key, value = request.instance_id, event_json(request)
-                if pace is not None:
-                    pace.wait_for(request.timestamp_ns)
-        publisher.send(key, value)
-        sent += 1
-        progress(sent)
-    return Published(publisher.finish(), unreadable, first_problem)
-
-
-class _Pace:
-    """Keeps the distances of a trace's times, divided by a factor."""
-
-    def __init__(self, speed: float, publisher: Publisher) -> None:
-        self._speed = speed
-        self._publisher = publisher
-        self._start: tuple[float, int] | None = None
-
-    def wait_for(self, timestamp_ns: int) -> None:
-        if self._start is None:
-            self._start = time.monotonic(), timestamp_ns
-        began, first_ns = self._start
-        due = began + (timestamp_ns - first_ns) / 1e9 / self._speed
-        self._publisher.wait(due - time.monotonic())

@@ -35,7 +35,8 @@ def publish(
     """Send a trace to the requests topic, with a progress bar."""
     from service import formats
     from service.cli.progress import progress
-    from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher, publish_trace
+    from service.publish_trace import publish_trace
+    from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
     from service.trace_file import TraceFile
 
     settings = load_settings(bootstrap=bootstrap, embedded=embedded, registry=registry, store=store)

@@ -1,0 +1,77 @@
+"""The publisher on a broker: an instance keeps its partition and its order, and nothing expires before it is read."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from service.embedded import EmbeddedBroker
+from service.errors import PublishError
+from service.publisher import Publisher
+from service.settings import Settings
+
+TOPIC = "litehit.requests"
+PARTITIONS = 4
+
+
+def _consumer(bootstrap: str, group: str) -> Consumer:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "error"})
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    return consumer
+
+
+def _read(consumer: Consumer, count: int, *, commit: bool = False) -> dict[int, list[tuple[str, bytes]]]:
+    read: dict[int, list[tuple[str, bytes]]] = {}
+    for _ in range(count):
+        message = consumer.poll(30)
+        assert message is not None
+        assert message.error() is None, message.error()
+        key, value, partition = message.key(), message.value(), message.partition()
+        assert key is not None
+        assert value is not None
+        assert partition is not None
+        read.setdefault(partition, []).append((key.decode(), value))
+        if commit:
+            consumer.commit(message=message, asynchronous=False)
+    consumer.close()
+    return read
+
+
+def test_an_instance_keeps_its_partition_and_its_order(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(Settings(embedded=True), broker.bootstrap)
+        # The partitions that Kafka's own clients choose for these keys: murmur2, then modulo.
+        expected = {"conversation": 2, "synthetic": 3, "conversation-1024": 3, "synthetic-1024": 0}
+        for number in range(50):
+            for key in expected:
+                publisher.send(key, b"%d" % number)
+        assert publisher.finish() == 200
+        read = _read(_consumer(broker.bootstrap, "test"), 200)
+    for key, partition in expected.items():
+        assert [value for name, value in read[partition] if name == key] == [b"%d" % number for number in range(50)]
+
+
+def test_nothing_expires_while_the_group_is_slower(tmp_path: Path) -> None:
+    settings = Settings(embedded=True)
+    records, size = 60, 200_000  # 12 MB through a partition that keeps 5 MiB
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(settings, broker.bootstrap, window_bytes=2 * 2**20)
+        consumer = _consumer(broker.bootstrap, settings.group_id)
+        read: dict[int, list[tuple[str, bytes]]] = {}
+        reader = threading.Thread(target=lambda: read.update(_read(consumer, records, commit=True)))
+        reader.start()
+        for number in range(records):
+            publisher.send("one", b"%d" % number + b" " * size)
+        assert publisher.finish() == records
+        reader.join(30)
+    (values,) = read.values()
+    assert [int(value) for _, value in values] == list(range(records))
+
+
+def test_a_broker_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(PublishError, match=r"127\.0\.0\.1:1: .*see that Kafka runs there"):
+        Publisher(Settings(), "127.0.0.1:1")

@@ -1,0 +1,108 @@
+"""A trace becomes request events with the right keys; what can't be read is sent as it is; the pace is the trace's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from litehit.errors import OptionError, TraceError
+from service import formats
+from service.publish_trace import Published, publish_trace
+
+
+class FakePublisher:
+    """Keeps what it is sent; waiting takes no time."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str | None, bytes]] = []
+        self.waits: list[float] = []
+
+    def send(self, key: str | None, value: bytes) -> None:
+        self.sent.append((key, value))
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def finish(self) -> int:
+        return len(self.sent)
+
+
+def mooncake(time_ms: int, length: int, keys: list[int]) -> bytes:
+    return json.dumps({"timestamp": time_ms, "input_length": length, "output_length": 1, "hash_ids": keys}).encode()
+
+
+def publish(lines: list[bytes], name: str, **options: Any) -> tuple[FakePublisher, Published]:
+    publisher = FakePublisher()
+    return publisher, publish_trace(lines, publisher, formats.get(name), source="trace.jsonl", **options)
+
+
+def test_a_foreign_format_becomes_request_events() -> None:
+    publisher, published = publish([mooncake(3, 1000, [1, 2])], "mooncake", instance_id="chat")
+    assert published == Published(1, 0, None)
+    ((key, value),) = publisher.sent
+    assert key == "chat"
+    event = json.loads(value)
+    assert event == {
+        "type": "request",
+        "instance_id": "chat",
+        "trace_id": "mooncake-1",
+        "timestamp_ns": 3_000_000,
+        "block_keys": [1],
+        "input_token_len": 1000,
+    }
+
+
+def test_a_record_goes_to_the_instance_it_names_before_the_default() -> None:
+    own = b'{"type": "request", "instance_id": "own", "timestamp_ns": 1, "block_keys": []}'
+    other = b'{"type": "request", "timestamp_ns": 1, "block_keys": []}'
+    publisher, _ = publish([own, other], "native", instance_id="default")
+    assert [key for key, _ in publisher.sent] == ["own", "default"]
+
+
+def test_a_write_event_is_sent_as_it_is() -> None:
+    line = b'{"type": "write", "anything": 1}'
+    publisher, published = publish([line], "tair", instance_id="chat")
+    assert publisher.sent == [("chat", line)]
+    assert published == Published(1, 0, None)
+
+
+def test_a_line_that_is_not_of_the_format_is_sent_and_told() -> None:
+    good = b'{"type": "request", "instance_id": "a", "timestamp_ns": 1, "block_keys": [1]}'
+    bad = b'{"type": "request", "instance_id": "a", "timestamp_ns": 1, "block_keys": [1.5]}'
+    publisher, published = publish([good, b"", bad, b"{"], "native")
+    assert [value for _, value in publisher.sent[1:]] == [bad, b"{"]
+    assert published.records == 3
+    assert published.unreadable == 2
+    assert published.first_problem is not None
+    assert published.first_problem.startswith("line 3: block_keys[0]")
+
+
+def test_a_wrong_format_sends_nothing() -> None:
+    publisher = FakePublisher()
+    with pytest.raises(TraceError, match=r"trace\.jsonl: line 1: .*is it of format native\?"):
+        publish_trace([mooncake(0, 5, [1])], publisher, formats.get("native"), source="trace.jsonl")
+    assert publisher.sent == []
+
+
+@pytest.mark.parametrize(("limit", "records"), [(0, 0), (2, 2), (9, 3), (None, 3)])
+def test_a_limit(limit: int | None, records: int) -> None:
+    lines = [mooncake(0, 5, [1])] * 3
+    seen: list[int] = []
+    publisher, published = publish(lines, "mooncake", instance_id="a", limit=limit, progress=seen.append)
+    assert len(publisher.sent) == published.records == records
+    assert seen == list(range(1, records + 1))
+
+
+def test_the_pace_is_the_traces_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.publish_trace.time.monotonic", lambda: 100.0)
+    lines = [mooncake(time_ms, 5, [1]) for time_ms in (0, 60_000, 120_000)]
+    publisher, _ = publish(lines, "mooncake", instance_id="a", speed=10.0)
+    assert publisher.waits == [0, 6, 12]
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_speed_that_is_none(speed: float) -> None:
+    with pytest.raises(OptionError, match="speed"):
+        publish([], "mooncake", speed=speed)
