@@ -66,6 +66,19 @@ class FactBatch:
             FlatCurves.from_curves(fact.hit_curve for fact in facts),
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[FactBatch]) -> FactBatch:
+        """Append batches, at least one, in the order given."""
+        return cls(
+            [trace_id for part in parts for trace_id in part.trace_ids],
+            [instance_id for part in parts for instance_id in part.instance_ids],
+            np.concatenate([part.timestamps_ns for part in parts]),
+            np.concatenate([part.input_token_lens for part in parts]),
+            np.concatenate([part.block_size_tokens for part in parts]),
+            np.concatenate([part.block_bytes for part in parts]),
+            FlatCurves.concatenate([part.hit_curves for part in parts]),
+        )
+
     def select(self, rows: NDArray[np.int64]) -> FactBatch:
         """The facts of the given row indices, in that order."""
         index = rows.tolist()

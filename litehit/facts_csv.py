@@ -1,0 +1,126 @@
+"""The facts CSV (SPEC section 6), streamed in both directions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import BinaryIO
+
+from pydantic import TypeAdapter, ValidationError
+
+from litehit.errors import FactsError
+from litehit.facts import FactBatch
+from schemas.fact import RequestFact
+
+FACTS_FILE_NAME = "litehit_facts.csv"
+HEADER = "trace_id,instance_id,timestamp_ns,input_token_len,block_size_tokens,block_bytes,hit_curve"
+
+_COLUMNS = HEADER.split(",")
+_BATCH_ROWS = 4096
+_NEEDS_QUOTES = re.compile(r'[,"\r\n]').search
+# int() alone takes blanks, underscores, leading zeros and other alphabets' digits.
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}").fullmatch
+_CURVE = TypeAdapter(tuple[tuple[int, int], ...], config={"strict": True})
+
+
+def write_header(sink: BinaryIO) -> None:
+    """Write the header line."""
+    sink.write(f"{HEADER}\n".encode())
+
+
+def write_rows(sink: BinaryIO, facts: FactBatch) -> None:
+    """Write one line for each fact."""
+    curves = facts.hit_curves
+    segments = [f"[{start},{run}]" for start, run in zip(curves.starts.tolist(), curves.runs.tolist(), strict=True)]
+    rows = zip(
+        _texts(facts.trace_ids),
+        _texts(facts.instance_ids),
+        facts.timestamps_ns.tolist(),
+        facts.input_token_lens.tolist(),
+        facts.block_size_tokens.tolist(),
+        facts.block_bytes.tolist(),
+        pairwise(curves.offsets.tolist()),
+        strict=True,
+    )
+    sink.write(
+        "".join(
+            [
+                f'{trace},{instance},{time},{tokens},{block},{charge},"[{",".join(segments[low:high])}]"\n'
+                for trace, instance, time, tokens, block, charge, (low, high) in rows
+            ]
+        ).encode()
+    )
+
+
+def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
+    """Read a facts CSV in batches.
+
+    Args:
+        file: the file, opened for bytes.
+        source: its name, for errors.
+
+    Raises:
+        FactsError: the header is another, or a row is malformed; names the row, counted from 1 with the header, and
+            what is wrong with it. Batches before it have been given out by then.
+    """
+    # The longest real curves pass csv's limit of 128 Ki characters; this lifts it for the process.
+    csv.field_size_limit(2**31 - 1)
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    rows = csv.reader(text, strict=True)
+    number = 0
+    batch: list[RequestFact] = []
+    try:
+        for number, row in enumerate(rows, start=1):
+            if number == 1:
+                _check_header(row)
+                continue
+            batch.append(_fact(row))
+            if len(batch) == _BATCH_ROWS:
+                yield FactBatch.from_facts(batch)
+                batch = []
+        if number == 0:
+            raise ValueError(f"the file is empty; it must begin with {HEADER}")
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FactsError(f"{source}: row {number + 1}: is no CSV in UTF-8 ({error})") from None
+    except ValueError as error:
+        raise FactsError(f"{source}: row {max(number, 1)}: {error}") from None
+    finally:
+        text.detach()  # the file is the caller's to close
+    if batch:
+        yield FactBatch.from_facts(batch)
+
+
+def _texts(values: Sequence[str]) -> Iterable[str]:
+    return [_quoted(value) if _NEEDS_QUOTES(value) else value for value in values]
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
+def _check_header(row: Sequence[str]) -> None:
+    if row != _COLUMNS:
+        raise ValueError(f"the header is {','.join(row)!r}; it must be {HEADER}")
+
+
+def _fact(row: Sequence[str]) -> RequestFact:
+    if len(row) != len(_COLUMNS):
+        raise ValueError(f"has {len(row)} fields; it must have {len(_COLUMNS)}")
+    trace_id, instance_id, *numbers, curve = row
+    integers = [_integer(name, text) for name, text in zip(_COLUMNS[2:6], numbers, strict=True)]
+    try:
+        values = (trace_id, instance_id, *integers, _CURVE.validate_json(curve))
+        return RequestFact.model_validate(dict(zip(_COLUMNS, values, strict=True)))
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        field = _COLUMNS[-1] if error.title != RequestFact.__name__ else ".".join(map(str, details["loc"]))
+        raise ValueError(f"{field or 'the fact'}: {details['msg']} (got {str(details['input'])[:60]!r})") from None
+
+
+def _integer(name: str, text: str) -> int:
+    if not _PLAIN_INTEGER(text):
+        raise ValueError(f"{name} = {text[:60]!r} is no plain 64-bit integer")
+    return int(text)

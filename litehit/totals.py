@@ -1,0 +1,79 @@
+"""Sums over many requests, one slot a capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class SlotTotals:
+    """Exact integers of a summary: a few for each slot.
+
+    Attributes:
+        capacity_gb: the slots, in binary GB, in the order asked; duplicates and 0 are allowed, negative = infinite.
+        requests: number of requests.
+        input_tokens: sum of their input lengths, in tokens.
+        hit_blocks, hit_tokens: sums by slot.
+        ceiling_blocks, ceiling_tokens: the same sums at infinite capacity.
+    """
+
+    capacity_gb: tuple[float, ...]
+    requests: int = 0
+    input_tokens: int = 0
+    hit_blocks: list[int] = field(init=False)
+    hit_tokens: list[int] = field(init=False)
+    ceiling_blocks: int = 0
+    ceiling_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.hit_blocks = [0] * len(self.capacity_gb)
+        self.hit_tokens = [0] * len(self.capacity_gb)
+
+    def add(
+        self,
+        *,
+        requests: int,
+        input_tokens: int,
+        hit_blocks: Sequence[int],
+        ceiling_blocks: int,
+        block_size_tokens: int,
+    ) -> None:
+        """Add the sums of some requests that share a block size.
+
+        Args:
+            requests: how many.
+            input_tokens: sum of their input lengths.
+            hit_blocks: sum of their hit blocks, by slot.
+            ceiling_blocks: sum of their hit blocks at infinite capacity.
+            block_size_tokens: tokens of one of their blocks.
+        """
+        self.requests += requests
+        self.input_tokens += input_tokens
+        for slot, blocks in enumerate(hit_blocks):
+            self.hit_blocks[slot] += blocks
+            self.hit_tokens[slot] += blocks * block_size_tokens
+        self.ceiling_blocks += ceiling_blocks
+        self.ceiling_tokens += ceiling_blocks * block_size_tokens
+
+    def merge(self, other: SlotTotals) -> None:
+        """Add the totals of other requests, with the same slots."""
+        self.requests += other.requests
+        self.input_tokens += other.input_tokens
+        self.hit_blocks = [a + b for a, b in zip(self.hit_blocks, other.hit_blocks, strict=True)]
+        self.hit_tokens = [a + b for a, b in zip(self.hit_tokens, other.hit_tokens, strict=True)]
+        self.ceiling_blocks += other.ceiling_blocks
+        self.ceiling_tokens += other.ceiling_tokens
+
+    @property
+    def hit_rates(self) -> list[float]:
+        """Tokens hit of all tokens, by slot: a quotient of sums, never a mean of quotients; 0.0 without tokens."""
+        return [self._rate(tokens) for tokens in self.hit_tokens]
+
+    @property
+    def ceiling_rate(self) -> float:
+        """The hit rate at infinite capacity."""
+        return self._rate(self.ceiling_tokens)
+
+    def _rate(self, hit_tokens: int) -> float:
+        return hit_tokens / self.input_tokens if self.input_tokens else 0.0
