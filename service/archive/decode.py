@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,6 @@ from schemas.dead_letter import SOURCE_HEADER
 from schemas.fact import RequestFact
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.errors import UndecodableFact
-from service.records import Headers
 
 _FIELDS = list(RequestFact.model_fields)
 _OPENING = b'{"trace_id":"'
@@ -47,8 +47,12 @@ class FetchedFacts:
         """The records `low:high`."""
         return FetchedFacts(self.offsets[low:high], self.values[low:high], self.sources[low:high])
 
+    def from_offset(self, offset: int) -> FetchedFacts:
+        """The records from an offset on."""
+        return self.slice(bisect_left(self.offsets, offset))
 
-def source_header(headers: Headers | None) -> bytes | None:
+
+def source_header(headers: Sequence[tuple[str, bytes | None]] | None) -> bytes | None:
     """The header `litehit-source` of a record."""
     for name, value in headers or ():
         if name == SOURCE_HEADER:

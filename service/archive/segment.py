@@ -173,31 +173,31 @@ def read_info(store: Store, path: str) -> SegmentInfo:
 
 def read_table(store: Store, path: str) -> tuple[SegmentInfo, pa.Table]:
     """A whole segment: what it is, and its facts as a table of `FACT_SCHEMA`. Errors are those of `read_info`."""
-    with open_segment(store, path) as (info, file), damage(path):
-        return info, file.read(use_threads=False)
+    with open_segment(store, path) as (info, source), damage(path):
+        return info, pq.ParquetFile(source).read(use_threads=False)
 
 
 @contextmanager
-def open_segment(store: Store, path: str) -> Iterator[tuple[SegmentInfo, pq.ParquetFile]]:
+def open_segment(store: Store, path: str) -> Iterator[tuple[SegmentInfo, pa.NativeFile]]:
     """A segment opened for reading, its footer checked. Errors are those of `read_info`."""
     with store.open(path) as source:
-        with damage(path):
-            file = pq.ParquetFile(source)
-        info = check_footer(path, file)
+        info = inspect(path, source)
         if (info.chain, info.base_offset) != parse_path(path):
             raise SegmentError(path, f"its metadata says it is {info.path}; it was renamed, so move it back")
-        yield info, file
+        yield info, source
 
 
-def check_footer(path: str, file: pq.ParquetFile) -> SegmentInfo:
-    """What an open file's footer says, if it is the footer of a segment.
+def inspect(path: str, source: pa.NativeFile) -> SegmentInfo:
+    """What the footer of an open file says, whatever the file is called.
 
     Raises:
-        SegmentError: it is not, or contradicts itself.
+        SegmentError: it is no segment's, or contradicts itself.
     """
+    with damage(path):
+        file = pq.ParquetFile(source)
     info = SegmentInfo.from_metadata(path, file.metadata.metadata)
     if not file.schema_arrow.equals(FACT_SCHEMA):
-        raise SegmentError(path, f"its columns are not those of facts: {file.schema_arrow.names}")
+        raise SegmentError(path, f"its columns are not those of facts: {', '.join(file.schema_arrow.names)}")
     if not 0 < info.rows == file.metadata.num_rows <= info.end_offset - info.base_offset:
         raise SegmentError(
             path,

@@ -1,0 +1,241 @@
+"""The archive role: from the facts topic into the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from confluent_kafka import KafkaException
+
+from service.archive.catalog import Catalog
+from service.archive.errors import ChainBroken, OffsetsMissing, StoreError
+from service.archive.facts_consumer import FactsConsumer
+from service.archive.listener import FactListener, NoListener
+from service.archive.partition import PartitionArchive
+from service.archive.seat import Seat
+from service.archive.segment import ChainKey
+from service.archive.status import ArchiveStatus
+from service.archive.store import Store
+from service.archive.tail import SegmentLimits
+from service.metrics import ArchiveMetrics
+from service.settings import Settings
+
+_log = structlog.get_logger()
+
+_MEASURE_SECONDS = 1.0
+_ASK_AGAIN_SECONDS = 1.0
+
+
+class Archiver:
+    """Puts every fact of one generation of the facts topic into the store, exactly once.
+
+    Each partition goes on where its last segment ends, whatever the group's committed offsets say: they only show the
+    lag. So a crash at any point loses nothing and doubles nothing: what is not in a segment is read again.
+
+    Several archivers may run: a segment's name is its first offset, so one of them wins each segment and the others go
+    on from its end.
+
+    Args:
+        settings: topic, limits of a segment, Kafka properties.
+        bootstrap: Kafka's bootstrap servers.
+        generation: of the facts topic.
+        partitions: of the facts topic.
+        store: where segments go.
+        listener: is told of facts and segments.
+        metrics: counts them.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        bootstrap: str,
+        generation: str,
+        partitions: int,
+        store: Store,
+        metrics: ArchiveMetrics,
+        listener: FactListener | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._chains = [ChainKey(settings.facts_topic, generation, partition) for partition in range(partitions)]
+        self._limits = SegmentLimits.of(settings)
+        self._store = store
+        self._listener = listener or NoListener()
+        self._metrics = metrics
+        self._clock = clock
+        self._seats: dict[int, Seat] = {}
+        self._positions: dict[int, int] = {}  # of the partitions being read: what the consumer brings next
+        self._ends: dict[int, int] = {}
+        self._committed: dict[int, int] = {}
+        self._measured_at = 0.0
+        self._status = ArchiveStatus("the store's segments are not listed yet")
+        self._consumer = FactsConsumer(settings, bootstrap)
+        self._open = True
+        self._closing = threading.Lock()
+
+    def run(self, stop: threading.Event) -> None:
+        """Archive until told to stop; then publish what is open.
+
+        Raises:
+            StoreError: at the end, what was open could not be published; it will be read from the topic again.
+            KafkaException: the consumer is of no more use.
+        """
+        try:
+            self._begin(stop)
+            while not stop.is_set():
+                self._turn()
+            self._finish()
+        finally:
+            self._show()
+            with self._closing:
+                self._open = False
+                self._consumer.close()
+
+    def status(self) -> ArchiveStatus:
+        """The state after the last turn, from any thread."""
+        return self._status
+
+    def backlog(self) -> int:
+        """The most facts of any partition that are in the topic now and not consumed yet.
+
+        It asks the broker, from any thread, so that a producer in this process can hold back before a broker that keeps
+        little forgets facts. Partitions that stopped do not count: waiting for them would have no end.
+        """
+        known = {one.chain.partition: one for one in self._status.partitions}
+        ends = self._ends
+        with self._closing:
+            if self._open:
+                try:
+                    ends = self._consumer.end_offsets(chain.partition for chain in self._chains)
+                except KafkaException as error:
+                    _log.warning("backlog_unknown", error=str(error))
+        stopped = {partition for partition, one in known.items() if one.error is not None}
+        next_offsets = {partition: one.next_offset for partition, one in known.items()}
+        return max(
+            (end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped),
+            default=0,
+        )
+
+    def _begin(self, stop: threading.Event) -> None:
+        """Find out where to go on, waiting for the store and the broker as long as it takes."""
+        catalog = Catalog(self._store, self._settings.facts_topic)
+        partitions = [chain.partition for chain in self._chains]
+        while not stop.is_set():
+            try:
+                catalog.refresh()
+                lows = self._consumer.begin_offsets(partitions)
+                self._ends = self._consumer.end_offsets(partitions)
+            except (StoreError, KafkaException) as error:
+                _log.warning("archive_not_started", error=str(error))
+                self._status = ArchiveStatus(f"can't begin yet: {error}")
+                stop.wait(_ASK_AGAIN_SECONDS)
+                continue
+            for fault in catalog.view.faults:
+                _log.warning("chain_faulty", fault=fault)
+            for chain in self._chains:
+                self._seat(chain, catalog, lows[chain.partition])
+            self._read()
+            self._show()
+            return
+
+    def _seat(self, chain: ChainKey, catalog: Catalog, low: int) -> None:
+        broken: ChainBroken | OffsetsMissing | None = None
+        expected = 0
+        try:
+            expected = catalog.next_offset(chain)
+        except ChainBroken as error:
+            broken = error
+        archive = PartitionArchive(
+            chain, expected, self._limits, self._store, self._listener, self._metrics, self._clock
+        )
+        seat = self._seats[chain.partition] = Seat(archive, self._metrics, self._clock)
+        broken = broken or self._missing(archive, low)
+        if broken is not None:
+            seat.stop(broken)
+        else:
+            _log.info("archive_partition_begins", chain=str(chain), offset=expected)
+
+    def _missing(self, archive: PartitionArchive, low: int) -> OffsetsMissing | None:
+        high = self._ends[archive.chain.partition]
+        if low <= archive.next_offset <= high:
+            return None
+        return OffsetsMissing(str(archive.chain), archive.next_offset, low, high)
+
+    def _turn(self) -> None:
+        """Fetch, append, publish what is due."""
+        fetched = self._consumer.fetch()
+        for partition, facts in fetched.facts.items():
+            self._positions[partition] = facts.offsets[-1] + 1
+        for partition, end in fetched.ends.items():
+            self._positions[partition] = max(end, self._positions.get(partition, 0))
+        for partition, seat in self._seats.items():
+            seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))
+        if fetched.gone or self._clock() - self._measured_at >= _MEASURE_SECONDS:
+            self._measure(fetched.gone)
+        self._read()
+        self._commit()
+        self._show()
+
+    def _read(self) -> None:
+        """Read on from where the seats want: behind a segment of another archiver, again after a pause, or no more."""
+        for partition, seat in self._seats.items():
+            wanted, position = seat.wants, self._positions.get(partition)
+            if wanted is None:
+                if position is not None:
+                    self._consumer.stop_reading([partition])
+                    del self._positions[partition]
+            elif position is None or wanted > position:
+                self._consumer.read_from({partition: wanted})
+                self._positions[partition] = wanted
+
+    def _measure(self, gone: list[int]) -> None:
+        """Ask for the ends of the partitions, and look into those whose log lost the next offset."""
+        self._measured_at = self._clock()
+        for partition in gone:
+            self._positions.pop(partition, None)  # where the log has the offset after all, it is read again
+        try:
+            self._ends = self._consumer.end_offsets(self._seats)
+            lows = self._consumer.begin_offsets(gone)
+        except KafkaException as error:
+            _log.warning("lag_unknown", error=str(error))
+            return
+        for partition, low in lows.items():
+            seat = self._seats[partition]
+            missing = self._missing(seat.archive, low)
+            if missing is not None:
+                seat.stop(missing)
+
+    def _commit(self) -> None:
+        """Show the group how far the archive is; nothing starts from it.
+
+        On Kafka that is how far the store reaches: a lag of nothing means that everything is safe. The embedded broker
+        forgets what is old, consumed or not, and everything at its end, so there the question is how far consuming is.
+        """
+        changed = {}
+        for partition, seat in self._seats.items():
+            offset = seat.archive.next_offset if self._settings.embedded else seat.archive.published_end
+            if self._committed.get(partition) != offset:
+                changed[partition] = self._committed[partition] = offset
+        if changed:
+            self._consumer.commit(changed)
+
+    def _finish(self) -> None:
+        """Publish every open tail."""
+        failed: StoreError | None = None
+        for seat in self._seats.values():
+            try:
+                seat.finish()
+            except StoreError as error:
+                failed = error
+        self._commit()
+        if failed is not None:
+            raise failed
+
+    def _show(self) -> None:
+        if self._seats:
+            self._status = ArchiveStatus(
+                None, tuple(seat.status(self._ends.get(partition)) for partition, seat in self._seats.items())
+            )

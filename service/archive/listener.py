@@ -1,0 +1,42 @@
+"""What an archiver tells the rest of its process."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.segment import ChainKey, SegmentInfo
+
+
+class FactListener(Protocol):
+    """Hears of facts as the archiver consumes them, from its thread, in the order of each chain.
+
+    Segments that were in the store when the archiver started are not told. At any moment the facts of a chain are those
+    of its published segments and, after them, what was appended from the end of the last one on.
+    """
+
+    def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
+        """Further facts were consumed, at least one; they follow those before."""
+
+    def published(self, info: SegmentInfo) -> None:
+        """A segment that follows the last one is in the store, and from now on stands for all facts in its offsets.
+
+        This archiver wrote it of facts that it had appended, or another archiver was quicker; then its facts agree
+        with those appended, and it may end before or after them. What comes next goes on from where the later ends.
+        """
+
+    def tail_dropped(self, chain: ChainKey) -> None:
+        """What was appended after the last segment is void: the partition stopped before it could be published."""
+
+
+class NoListener:
+    """Listens to nothing: for an archiver without an index in its process."""
+
+    def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
+        """See `FactListener.appended`."""
+
+    def published(self, info: SegmentInfo) -> None:
+        """See `FactListener.published`."""
+
+    def tail_dropped(self, chain: ChainKey) -> None:
+        """See `FactListener.tail_dropped`."""

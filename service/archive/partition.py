@@ -1,0 +1,159 @@
+"""One facts partition on its way into the store; no Kafka here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
+
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.decode import FetchedFacts, decode
+from service.archive.errors import AlreadyExists, ArchiveDisagrees, UndecodableFact
+from service.archive.listener import FactListener
+from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table, segment_path
+from service.archive.store import Store
+from service.archive.tail import OpenTail, SegmentLimits
+from service.metrics import ArchiveMetrics
+
+_log = structlog.get_logger()
+
+
+class PartitionArchive:
+    """Appends fetched facts to an open tail and turns it into segments.
+
+    Args:
+        chain: which partition.
+        next_offset: where its segments end so far.
+        limits: when a tail becomes a segment.
+        store: where segments go.
+        listener: is told of everything.
+        metrics: counts it.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        chain: ChainKey,
+        next_offset: int,
+        limits: SegmentLimits,
+        store: Store,
+        listener: FactListener,
+        metrics: ArchiveMetrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.chain = chain
+        self.tail = OpenTail(next_offset, limits, clock)
+        self.last_fact_time_ns: int | None = None
+        self._store = store
+        self._listener = listener
+        self._metrics = metrics
+
+    @property
+    def next_offset(self) -> int:
+        """Everything before it is consumed; a record before it is not taken again."""
+        return self.tail.end_offset
+
+    @property
+    def published_end(self) -> int:
+        """Everything before it is in the store."""
+        return self.tail.base_offset
+
+    def consume(self, fetched: FetchedFacts) -> None:
+        """Take records in offset order, publishing whenever the tail is full.
+
+        After an error `next_offset` says how many were taken.
+
+        Raises:
+            UndecodableFact: a record is no fact; those before it are taken.
+            StoreError, SegmentError, ArchiveDisagrees: as `publish`.
+        """
+        while rest := fetched.from_offset(self.next_offset):
+            fitting = self.tail.room([len(value or b"") for value in rest.values])
+            if fitting:
+                self._append(rest.slice(0, fitting))
+            if self.tail.full:
+                self.publish()
+            fetched = rest
+
+    def reached(self, offset: int) -> None:
+        """The partition holds no further fact before this offset; behind the last fact lie transaction markers.
+
+        They belong to the segment: an idle partition whose records all expire then begins exactly where its archive
+        ends, so nothing is taken for missing.
+        """
+        self.tail.reached(offset)
+
+    def publish_if_due(self) -> None:
+        """Publish a tail that is full or old. Errors are those of `publish`."""
+        if self.tail.due:
+            self.publish()
+
+    def publish(self) -> None:
+        """Put the whole tail into the store.
+
+        Where another archiver has published the next segment already, that one counts: what it holds leaves the tail,
+        `next_offset` moves behind it, and the rest of the tail is published after it.
+
+        Raises:
+            StoreError: the store does not work; the tail stays, and publishing can be tried again.
+            SegmentError: the other archiver's segment can't be read.
+            ArchiveDisagrees: the other archiver's segment differs from what was consumed here.
+        """
+        while self.tail.rows:
+            table = self.tail.table()
+            info = describe(self.chain, self.tail.base_offset, self.tail.end_offset, table)
+            started = time.perf_counter()
+            data = encode(info, table)
+            try:
+                self._store.create(info.path, data)
+            except AlreadyExists:
+                info = self._yield_to_winner(table)
+            else:
+                self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)
+                _log.info("segment_published", path=info.path, rows=info.rows, end_offset=info.end_offset)
+            self.tail.cut(info.end_offset)
+            self._listener.published(info)
+
+    def drop_tail(self) -> None:
+        """Forget what is not published; the next record to take is again the first after the last segment."""
+        if self.tail.rows:
+            self.tail.clear()
+            self._listener.tail_dropped(self.chain)
+
+    def _append(self, fetched: FetchedFacts) -> None:
+        try:
+            facts = decode(fetched, self.chain.partition)
+        except UndecodableFact as error:
+            if error.index:
+                self._append(fetched.slice(0, error.index))
+            raise UndecodableFact(
+                error.index,
+                f"{self.chain}, offset {fetched.offsets[error.index]}: {error.reason}; only lanes of this release may "
+                f"write to the topic",
+            ) from None
+        self._add(facts, sum(len(value or b"") for value in fetched.values))
+
+    def _add(self, facts: ArchivedFacts, size_bytes: int) -> None:
+        self.tail.append(facts.to_table(), size_bytes)
+        latest = int(facts.facts.timestamps_ns.max())
+        self.last_fact_time_ns = latest if self.last_fact_time_ns is None else max(self.last_fact_time_ns, latest)
+        self._metrics.consumed(self.chain.partition, len(facts))
+        self._listener.appended(self.chain, facts)
+
+    def _yield_to_winner(self, mine: pa.Table) -> SegmentInfo:
+        """The segment that stands where mine was to go. It may be my own: a write whose success was not heard of."""
+        path = segment_path(self.chain, self.tail.base_offset)
+        winner, theirs = read_table(self._store, path)
+        self._metrics.race_lost(self.chain.partition)
+        _log.info("segment_race_lost", path=path, end_offset=winner.end_offset)
+        common = min(winner.end_offset, self.tail.end_offset)
+        if not _before(mine, common).equals(_before(theirs, common)):
+            raise ArchiveDisagrees(path)
+        return winner
+
+
+def _before(table: pa.Table, offset: int) -> pa.Table:
+    return table.filter(pc.less(table["fact_offset"], offset))

@@ -1,0 +1,116 @@
+"""Reading archived facts back: those of a segment, of one Parquet file, or of a whole store, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.catalog import Catalog, CatalogView
+from service.archive.errors import SegmentError
+from service.archive.segment import SegmentInfo, damage, inspect, open_segment
+from service.archive.store import Store, open_store
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which facts to read. Row groups that can't hold any are not read at all.
+
+    Attributes:
+        from_ns, to_ns: times `from_ns <= t < to_ns`, nanoseconds; None = open.
+        instance_ids: of these instances; None = of all.
+    """
+
+    from_ns: int | None = None
+    to_ns: int | None = None
+    instance_ids: Collection[str] | None = None
+
+    def may_match(self, info: SegmentInfo) -> bool:
+        """Whether a segment's times touch the window."""
+        starts_before = self.to_ns is None or info.first_time_ns < self.to_ns
+        ends_after = self.from_ns is None or info.last_time_ns >= self.from_ns
+        return starts_before and ends_after
+
+    def expression(self) -> ds.Expression:
+        """As pyarrow takes it."""
+        wanted = ds.scalar(True)
+        if self.from_ns is not None:
+            wanted &= ds.field("timestamp_ns") >= ds.scalar(self.from_ns)
+        if self.to_ns is not None:
+            wanted &= ds.field("timestamp_ns") < ds.scalar(self.to_ns)
+        if self.instance_ids is not None:
+            wanted &= ds.field("instance_id").isin(pa.array(sorted(self.instance_ids), pa.string()))
+        return wanted
+
+
+EVERYTHING = FactFilter()
+
+
+def read_segment(store: Store, info: SegmentInfo, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedFacts]:
+    """The facts of a segment in offset order, in batches of at most `BATCH_ROWS`; batches are not empty.
+
+    Raises:
+        SegmentError: the file is damaged or another than it should be.
+        NotFound: it is gone.
+    """
+    if wanted.may_match(info):
+        with open_segment(store, info.path) as (found, source):
+            if found != info:
+                raise SegmentError(info.path, "it was replaced since the store was listed; list the store again")
+            yield from _batches(info.path, source, wanted)
+
+
+def read_file(path: Path, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedFacts]:
+    """The facts of one segment file, wherever it lies and whatever it is called. Errors are those of `read_segment`."""
+    name = str(path)
+    with damage(name):
+        source = pa.OSFile(name)
+    with source:
+        if wanted.may_match(inspect(name, source)):
+            yield from _batches(name, source, wanted)
+
+
+class ArchiveReader:
+    """The facts of a store at one moment: by generation in order of appearance, then partition, then offset.
+
+    Args:
+        url: of the store, which is only read.
+
+    Raises:
+        StoreError: it can't be read.
+
+    Attributes:
+        view: its segments and what is wrong with them.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._store = open_store(url, for_writing=False)
+        catalog = Catalog(self._store)
+        catalog.refresh()
+        self.view: CatalogView = catalog.view
+
+    def batches(self, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedFacts]:
+        """The facts, as `read_segment` gives them.
+
+        Raises:
+            SegmentError: a file is damaged; nothing is left out silently.
+        """
+        for chain in self.view.chains.values():
+            for error in chain.damaged:
+                raise error
+        for info in self.view.segments:
+            yield from read_segment(self._store, info, wanted)
+
+
+def _batches(path: str, source: pa.NativeFile, wanted: FactFilter) -> Iterator[ArchivedFacts]:
+    with damage(path):
+        fragment = ds.ParquetFileFormat().make_fragment(source)
+        for batch in fragment.to_batches(filter=wanted.expression(), batch_size=BATCH_ROWS, use_threads=False):
+            if batch.num_rows:
+                yield ArchivedFacts.from_table(pa.Table.from_batches([batch]))

@@ -1,0 +1,63 @@
+"""What an archiver says about itself: plain values for readiness, metrics and the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.archive.segment import ChainKey
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One facts partition at one moment.
+
+    Attributes:
+        chain: which one.
+        next_offset: everything before it is consumed.
+        published_end: everything before it is in the store.
+        tail_rows: facts consumed and not yet in the store.
+        end_offset: the partition's last stable offset, as last heard; None before it is known.
+        last_fact_time_ns: latest time of a fact consumed since the start, nanoseconds; None without any.
+        trouble: why publishing fails and is tried again; None where it does not.
+        error: why the partition stopped; None unless it did.
+    """
+
+    chain: ChainKey
+    next_offset: int
+    published_end: int
+    tail_rows: int
+    end_offset: int | None
+    last_fact_time_ns: int | None
+    trouble: str | None
+    error: str | None
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets between the archiver and the last stable offset; None before that is known."""
+        return None if self.end_offset is None else max(0, self.end_offset - self.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStatus:
+    """All partitions of an archiver at one moment.
+
+    Attributes:
+        starting: what it waits for before it knows its partitions; None once it does.
+        partitions: one a partition, in order; empty until then.
+    """
+
+    starting: str | None
+    partitions: tuple[PartitionStatus, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What keeps it from being ready, a sentence each."""
+        if self.starting is not None:
+            return (self.starting,)
+        stopped = [f"partition {one.chain.partition} stopped: {one.error}" for one in self.partitions if one.error]
+        trouble = [
+            f"partition {one.chain.partition} can't publish and tries again: {one.trouble}"
+            for one in self.partitions
+            if one.trouble and not one.error
+        ]
+        return (*stopped, *trouble)

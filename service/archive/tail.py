@@ -1,0 +1,108 @@
+"""The open tail: facts of one partition that were consumed and are in no segment yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.archive.archived_facts import FACT_SCHEMA
+from service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLimits:
+    """When a tail becomes a segment.
+
+    Attributes:
+        rows: facts.
+        size_bytes: bytes of the facts as they came in.
+        seconds: age of the tail's first fact in this process.
+    """
+
+    rows: int
+    size_bytes: int
+    seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The limits that the settings name."""
+        return cls(settings.segment_rows, settings.segment_bytes, settings.segment_seconds)
+
+
+class OpenTail:
+    """Facts in the order of their offsets, kept as Arrow tables, which are compact and ready to be written.
+
+    Args:
+        base_offset: where the last segment ends.
+        limits: when it becomes a segment.
+        clock: seconds that never go back.
+
+    Attributes:
+        base_offset: first offset of the segment it will be.
+        end_offset: everything from the base to here was consumed; facts need not stand on every offset.
+        rows, size_bytes: what it holds.
+    """
+
+    def __init__(self, base_offset: int, limits: SegmentLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._start(base_offset, base_offset)
+
+    def _start(self, base_offset: int, end_offset: int) -> None:
+        self.base_offset = base_offset
+        self.end_offset = end_offset
+        self.rows = 0
+        self.size_bytes = 0
+        self._tables: list[pa.Table] = []
+        self._opened = 0.0
+
+    def room(self, sizes: Sequence[int]) -> int:
+        """How many records of these sizes fit: the one that reaches a limit is the last."""
+        reaching = int(np.searchsorted(np.cumsum(sizes), self._limits.size_bytes - self.size_bytes)) + 1
+        return 0 if self.full else min(len(sizes), self._limits.rows - self.rows, reaching)
+
+    @property
+    def full(self) -> bool:
+        """It reached a limit of rows or bytes and takes no more."""
+        return self.rows >= self._limits.rows or self.size_bytes >= self._limits.size_bytes
+
+    @property
+    def due(self) -> bool:
+        """It should become a segment now."""
+        return self.full or (self.rows > 0 and self._clock() - self._opened >= self._limits.seconds)
+
+    def append(self, table: pa.Table, size_bytes: int) -> None:
+        """Add facts (of `FACT_SCHEMA`, at least one, past all before) that came in as so many bytes."""
+        if not self.rows:
+            self._opened = self._clock()
+        self._tables.append(table)
+        self.rows += table.num_rows
+        self.size_bytes += size_bytes
+        self.end_offset = table["fact_offset"][-1].as_py() + 1
+
+    def reached(self, offset: int) -> None:
+        """No fact stands before this offset that was not appended."""
+        self.end_offset = max(self.end_offset, offset)
+
+    def table(self) -> pa.Table:
+        """Everything in it."""
+        return pa.concat_tables(self._tables) if self._tables else FACT_SCHEMA.empty_table()
+
+    def cut(self, offset: int) -> None:
+        """A segment ends here: forget what it holds; the rest, if any, is a tail from here on."""
+        whole, size_bytes = self.table(), self.size_bytes
+        rest = whole.filter(pc.greater_equal(whole["fact_offset"], offset))
+        self._start(offset, max(offset, self.end_offset))
+        if rest.num_rows:
+            end_offset = self.end_offset
+            self.append(rest, size_bytes * rest.num_rows // whole.num_rows)
+            self.reached(end_offset)
+
+    def clear(self) -> None:
+        """Forget everything since the base."""
+        self._start(self.base_offset, self.base_offset)

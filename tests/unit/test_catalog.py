@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.archive.catalog import Catalog
+from service.archive.errors import ChainBroken, StoreError
+from service.archive.object_store import ObjectStore
+from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.store import Store, open_store
+from tests.archive_facts import START_NS, made_facts
+
+OLD, NEW = ChainKey("facts", "z-old", 0), ChainKey("facts", "a-new", 0)
+
+
+def put(store: Store, chain: ChainKey, base: int, rows: int) -> SegmentInfo:
+    table = made_facts(rows, base).to_table()
+    info = describe(chain, base, base + rows, table)
+    store.create(info.path, encode(info, table))
+    return info
+
+
+class CountingStore(ObjectStore):
+    def __init__(self) -> None:
+        super().__init__("memory://")
+        self.opened: list[str] = []
+
+    def open(self, path: str) -> Any:
+        self.opened.append(path)
+        return super().open(path)
+
+
+def test_a_refresh_gives_what_is_new_and_reads_nothing_twice() -> None:
+    store = CountingStore()
+    catalog = Catalog(store)
+    assert catalog.refresh().added == ()
+    first, second = put(store, OLD, 0, 3), put(store, OLD, 3, 2)
+    assert catalog.refresh().added == (first, second)
+    third = put(store, OLD, 5, 1)
+    assert catalog.refresh().added == (third,)
+    assert catalog.refresh().added == ()
+    assert store.opened == [first.path, second.path, third.path]
+    assert catalog.next_offset(OLD) == 6
+    assert catalog.next_offset(NEW) == 0
+    assert catalog.view.faults == ()
+
+
+def test_a_view_does_not_change_under_its_reader() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    view = catalog.view
+    put(store, OLD, 0, 3)
+    catalog.refresh()
+    assert view.segments == ()
+    assert len(catalog.view.segments) == 1
+
+
+def test_a_removed_segment_leaves_a_hole() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    put(store, OLD, 0, 3)
+    middle = put(store, OLD, 3, 2)
+    put(store, OLD, 5, 1)
+    catalog.refresh()
+    store.delete(middle.path)
+    assert catalog.refresh().removed == (middle,)
+    assert catalog.view.faults == ("facts/z-old/0: no segment covers offsets 3 to 5",)
+    assert catalog.next_offset(OLD) == 6
+
+
+def test_a_replaced_segment_is_removed_and_added() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    small = put(store, OLD, 0, 3)
+    catalog.refresh()
+    store.delete(small.path)
+    large = put(store, OLD, 0, 5)
+    changes = catalog.refresh()
+    assert (changes.removed, changes.added) == ((small,), (large,))
+    assert catalog.next_offset(OLD) == 5
+
+
+def test_a_damaged_segment_is_reported_and_read_again_once_restored() -> None:
+    store = CountingStore()
+    info = put(store, OLD, 0, 3)
+    whole = store.read(info.path)
+    store.delete(info.path)
+    store.create(info.path, whole[:100])
+    catalog = Catalog(store)
+    (damaged,) = catalog.refresh().damaged
+    assert damaged.path == info.path
+    assert catalog.refresh().damaged == ()
+    with pytest.raises(ChainBroken):
+        catalog.next_offset(OLD)
+    store.delete(info.path)
+    store.create(info.path, whole)
+    assert catalog.refresh().added == (info,)
+    assert catalog.next_offset(OLD) == 3
+
+
+def test_generations_come_in_order_of_their_first_facts_and_partitions_in_theirs() -> None:
+    store = open_store("memory://")
+    newer = put(store, NEW, 10, 3)
+    other_partition = put(store, ChainKey("facts", "z-old", 11), 0, 1)
+    older = [put(store, OLD, 0, 2), put(store, OLD, 2, 2)]
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert catalog.view.generations == (("facts", "z-old"), ("facts", "a-new"))
+    assert catalog.view.segments == (*older, other_partition, newer)
+    assert older[0].first_time_ns == START_NS
+
+
+def test_only_the_asked_topic_counts_and_only_segments() -> None:
+    store = open_store("memory://")
+    mine = put(store, OLD, 0, 2)
+    put(store, ChainKey("facts-2", "g", 0), 0, 2)
+    store.create("facts/facts/readme.txt", b"not a segment")
+    catalog = Catalog(store, "facts")
+    assert catalog.refresh().added == (mine,)
+
+
+def test_a_store_that_fails_leaves_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store("memory://")
+    put(store, OLD, 0, 2)
+    catalog = Catalog(store)
+    catalog.refresh()
+
+    def fail(prefix: str = "") -> list[Any]:
+        raise StoreError("away")
+
+    monkeypatch.setattr(store, "list", fail)
+    with pytest.raises(StoreError):
+        catalog.refresh()
+    assert catalog.next_offset(OLD) == 2

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from service.archive.chain import Chain, Hole, Overlap
+from service.archive.errors import ChainBroken, SegmentError
+from service.archive.segment import ChainKey, SegmentInfo, segment_path
+
+KEY = ChainKey("facts", "g", 0)
+
+
+def segment(base: int, end: int) -> SegmentInfo:
+    return SegmentInfo(KEY, base, end, end - base, base, end)
+
+
+def test_segments_are_put_in_order() -> None:
+    first, second, third = segment(0, 5), segment(5, 6), segment(6, 20)
+    chain = Chain.of(KEY, [third, first, second])
+    assert chain.segments == (first, second, third)
+    assert chain.next_offset == 20
+    assert chain.faults == ()
+
+
+def test_without_segments_the_archive_begins_at_0() -> None:
+    assert Chain(KEY).next_offset == 0
+
+
+def test_holes_are_reported_and_do_not_move_the_end() -> None:
+    chain = Chain.of(KEY, [segment(10, 20), segment(25, 30)])
+    assert chain.holes == (Hole(0, 10), Hole(20, 25))
+    assert chain.next_offset == 30
+    assert chain.faults == (
+        "facts/g/0: no segment covers offsets 0 to 10",
+        "facts/g/0: no segment covers offsets 20 to 25",
+    )
+
+
+def test_a_segment_inside_another_is_left_out() -> None:
+    large, inside, last = segment(0, 20), segment(5, 20), segment(20, 30)
+    chain = Chain.of(KEY, [large, inside, last])
+    assert chain.segments == (large, last)
+    assert chain.overlaps == (Overlap(inside, 20),)
+    assert chain.next_offset == 30
+    assert "not used" in chain.faults[0]
+
+
+def test_an_end_that_contradicts_itself_is_no_end() -> None:
+    chain = Chain.of(KEY, [segment(0, 20), segment(10, 30)])
+    assert chain.segments == (segment(0, 20),)
+    with pytest.raises(ChainBroken, match="begins inside the segment before it"):
+        _ = chain.next_offset
+
+
+def test_a_damaged_last_segment_hides_the_end_and_an_earlier_one_does_not() -> None:
+    damaged = SegmentError(segment_path(KEY, 5), "damaged: short")
+    with pytest.raises(ChainBroken, match=r"the end of the archive is unknown: .*damaged: short"):
+        _ = Chain.of(KEY, [segment(0, 5)], [damaged]).next_offset
+    chain = Chain.of(KEY, [segment(0, 5), segment(10, 12)], [damaged])
+    assert chain.next_offset == 12
+    assert chain.holes == (Hole(5, 10),)
+    assert chain.faults[-1] == str(damaged)

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.catalog import Catalog
+from service.archive.decode import FetchedFacts
+from service.archive.errors import ArchiveDisagrees, SegmentError, StoreError, UndecodableFact
+from service.archive.partition import PartitionArchive
+from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table
+from service.archive.store import Store, open_store
+from service.archive.tail import SegmentLimits
+from service.metrics import ArchiveMetrics
+from tests.archive_facts import START_NS, fetched, made_fact, made_facts
+
+CHAIN = ChainKey("facts", "g", 0)
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Listener:
+    """Keeps what it hears as an index would."""
+
+    def __init__(self) -> None:
+        self.segments: list[SegmentInfo] = []
+        self.tail: list[int] = []
+
+    def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
+        assert chain == CHAIN
+        self.tail += rows.fact_offsets.tolist()
+
+    def published(self, info: SegmentInfo) -> None:
+        self.segments.append(info)
+        self.tail = [offset for offset in self.tail if offset >= info.end_offset]
+
+    def tail_dropped(self, chain: ChainKey) -> None:
+        assert chain == CHAIN
+        self.tail = []
+
+
+class Bench:
+    """A partition with all that it needs, on one store with others."""
+
+    def __init__(self, store: Store, rows: int = 1000, size_bytes: int = 10**9, seconds: float = 60.0) -> None:
+        catalog = Catalog(store)
+        catalog.refresh()
+        self.store = store
+        self.clock = FakeClock()
+        self.listener = Listener()
+        self.registry = CollectorRegistry()
+        self.archive = PartitionArchive(
+            CHAIN,
+            catalog.next_offset(CHAIN),
+            SegmentLimits(rows, size_bytes, seconds),
+            store,
+            self.listener,
+            ArchiveMetrics(self.registry),
+            self.clock,
+        )
+
+    def count(self, name: str) -> float:
+        return self.registry.get_sample_value(f"litehit_archive_{name}_total", {"partition": "0"}) or 0.0
+
+
+@pytest.fixture
+def store() -> Store:
+    return open_store("memory://")
+
+
+def archived(store: Store) -> list[int]:
+    """The offsets in the store, which must be one chain of the right facts."""
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert catalog.view.faults == ()
+    offsets: list[int] = []
+    for info in catalog.view.segments:
+        facts = ArchivedFacts.from_table(read_table(store, info.path)[1])
+        assert list(facts.facts) == [made_fact(offset) for offset in facts.fact_offsets.tolist()]
+        assert facts.source_offsets.tolist() == [2 * offset for offset in facts.fact_offsets.tolist()]
+        offsets += facts.fact_offsets.tolist()
+    return offsets
+
+
+def ends(bench: Bench) -> list[int]:
+    return [info.end_offset for info in bench.listener.segments]
+
+
+def test_facts_are_heard_at_once_and_published_later(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.consume(fetched(range(5)))
+    assert bench.listener.tail == [0, 1, 2, 3, 4]
+    assert archived(store) == []
+    assert (bench.archive.next_offset, bench.archive.published_end) == (5, 0)
+    assert bench.archive.last_fact_time_ns == START_NS + 4 * 10**9
+    bench.archive.publish()
+    assert bench.listener.tail == []
+    assert archived(store) == [0, 1, 2, 3, 4]
+    assert (bench.archive.next_offset, bench.archive.published_end) == (5, 5)
+    bench.archive.publish()
+    assert ends(bench) == [5], "nothing open, nothing published"
+
+
+def test_a_segment_has_no_more_rows_than_its_limit(store: Store) -> None:
+    bench = Bench(store, rows=4)
+    bench.archive.consume(fetched(range(3)))
+    assert ends(bench) == []
+    bench.archive.consume(fetched(range(3, 13)))
+    assert ends(bench) == [4, 8, 12]
+    assert bench.listener.tail == [12]
+    bench.archive.publish()
+    assert archived(store) == list(range(13))
+
+
+def test_a_segment_ends_with_the_fact_that_reaches_its_limit_of_bytes(store: Store) -> None:
+    sizes = [len(made_fact(offset).to_json()) for offset in range(6)]
+    bench = Bench(store, size_bytes=sum(sizes[:3]) - 1)
+    bench.archive.consume(fetched(range(2)))
+    assert ends(bench) == []
+    bench.archive.consume(fetched(range(2, 6)))
+    assert ends(bench)[0] == 3
+    bench.archive.publish()
+    assert archived(store) == list(range(6))
+
+
+def test_how_facts_are_fetched_does_not_matter(store: Store) -> None:
+    once, piecewise = Bench(store, rows=7, size_bytes=1500), Bench(open_store("memory://"), rows=7, size_bytes=1500)
+    once.archive.consume(fetched(range(100)))
+    for offset in range(100):
+        piecewise.archive.consume(fetched([offset]))
+    assert once.listener.segments == piecewise.listener.segments
+    for info in once.listener.segments:
+        assert once.store.read(info.path) == piecewise.store.read(info.path)
+
+
+def test_age_counts_from_the_first_fact_of_the_tail(store: Store) -> None:
+    bench = Bench(store, seconds=60.0)
+    bench.clock.now += 500
+    bench.archive.publish_if_due()
+    bench.archive.consume(fetched(range(2)))
+    bench.clock.now += 59
+    bench.archive.consume(fetched(range(2, 3)))
+    bench.archive.publish_if_due()
+    assert ends(bench) == []
+    bench.clock.now += 1
+    bench.archive.publish_if_due()
+    assert ends(bench) == [3]
+    bench.clock.now += 500
+    bench.archive.publish_if_due()
+    assert ends(bench) == [3]
+
+
+def test_offsets_without_facts_belong_to_the_segment(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.reached(2)
+    assert bench.archive.next_offset == 2
+    bench.archive.consume(fetched([3, 7]))
+    bench.archive.reached(10)
+    bench.archive.reached(9)
+    bench.archive.publish()
+    (info,) = bench.listener.segments
+    assert (info.base_offset, info.end_offset, info.rows) == (0, 10, 2)
+    bench.archive.consume(fetched([10, 12]))
+    bench.archive.publish()
+    assert [(one.base_offset, one.end_offset) for one in bench.listener.segments] == [(0, 10), (10, 13)]
+    assert archived(store) == [3, 7, 10, 12]
+
+
+def test_a_record_is_taken_once(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.consume(fetched(range(5)))
+    bench.archive.consume(fetched(range(8)))
+    assert bench.listener.tail == list(range(8))
+    assert bench.count("facts") == 8
+
+
+def test_a_restart_goes_on_from_the_last_segments_end(store: Store) -> None:
+    first = Bench(store)
+    first.archive.consume(fetched(range(5)))
+    first.archive.publish()
+    first.archive.consume(fetched(range(5, 9)))  # lost with the process
+    second = Bench(store)
+    assert second.archive.next_offset == 5
+    second.archive.consume(fetched(range(3, 12)))
+    second.archive.publish()
+    assert archived(store) == list(range(12))
+
+
+@pytest.mark.parametrize("winner_end", [2, 5, 8])
+def test_the_loser_goes_on_from_the_winners_end(store: Store, winner_end: int) -> None:
+    winner, loser = Bench(store), Bench(store)
+    loser.archive.consume(fetched(range(5)))
+    winner.archive.consume(fetched(range(winner_end)))
+    winner.archive.publish()
+    loser.archive.publish()
+    assert loser.count("lost_races") == 1
+    assert loser.listener.segments[0] == winner.listener.segments[0]
+    assert loser.archive.next_offset == max(5, winner_end)
+    assert archived(store) == list(range(max(5, winner_end)))
+    loser.archive.consume(fetched(range(10)))
+    loser.archive.publish()
+    assert archived(store) == list(range(10))
+
+
+def test_several_segments_of_the_winner_are_passed(store: Store) -> None:
+    winner, loser = Bench(store, rows=3), Bench(store)
+    winner.archive.consume(fetched(range(9)))
+    loser.archive.consume(fetched(range(11)))
+    loser.archive.publish()
+    assert ends(loser) == [3, 6, 9, 11]
+    assert archived(store) == list(range(11))
+
+
+def test_two_archivers_in_turns_give_one_chain(store: Store) -> None:
+    one, other = Bench(store, rows=5), Bench(store, rows=7)
+    for start in range(0, 60, 4):
+        one.archive.consume(fetched(range(start, start + 4)))
+        other.archive.consume(fetched(range(max(0, start - 3), start + 1)))
+    one.archive.publish()
+    other.archive.publish()
+    assert archived(store) == list(range(60))
+    assert one.count("lost_races") + other.count("lost_races") > 0
+
+
+def test_a_write_whose_answer_was_lost_is_recognised(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(store)
+    bench.archive.consume(fetched(range(5)))
+    create = store.create
+
+    def create_and_fail(path: str, data: Any) -> None:
+        create(path, data)
+        raise StoreError("connection reset")
+
+    monkeypatch.setattr(store, "create", create_and_fail)
+    with pytest.raises(StoreError):
+        bench.archive.publish()
+    assert bench.listener.tail == list(range(5))
+    monkeypatch.undo()
+    bench.archive.publish()
+    assert archived(store) == list(range(5))
+    assert ends(bench) == [5]
+
+
+def test_a_full_tail_takes_nothing_until_it_is_published(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(store, rows=3)
+
+    def fail(path: str, data: Any) -> None:
+        raise StoreError("No space left on device")
+
+    monkeypatch.setattr(store, "create", fail)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="No space"):
+            bench.archive.consume(fetched(range(8)))
+        assert bench.listener.tail == [0, 1, 2]
+        assert bench.archive.next_offset == 3
+    monkeypatch.undo()
+    bench.archive.consume(fetched(range(8)))
+    bench.archive.publish()
+    assert archived(store) == list(range(8))
+
+
+def test_another_archivers_other_facts_are_an_error(store: Store) -> None:
+    bench = Bench(store)
+    other = made_facts(3, first_offset=100).to_table()
+    other = other.set_column(7, other.schema.field(7), made_facts(3).to_table()["fact_offset"])
+    info = describe(CHAIN, 0, 3, other)
+    store.create(info.path, encode(info, other))
+    bench.archive.consume(fetched(range(5)))
+    with pytest.raises(ArchiveDisagrees, match=info.path):
+        bench.archive.publish()
+    bench.archive.drop_tail()
+    assert bench.listener.tail == []
+    assert bench.archive.next_offset == 0
+
+
+def test_a_winner_that_can_not_be_read_is_an_error(store: Store) -> None:
+    bench = Bench(store)
+    store.create("facts/facts/g/00000/00000000000000000000.parquet", b"torn")
+    bench.archive.consume(fetched(range(5)))
+    with pytest.raises(SegmentError, match="damaged"):
+        bench.archive.publish()
+
+
+def test_facts_before_an_undecodable_one_are_taken(store: Store) -> None:
+    bench = Bench(store)
+    good = fetched(range(4))
+    bad = FetchedFacts([*good.offsets, 4, 5], [*good.values, b"{}", good.values[0]], [*good.sources, *good.sources[:2]])
+    with pytest.raises(UndecodableFact, match=r"facts/g/0, offset 4: trace_id: Field required; only lanes"):
+        bench.archive.consume(bad)
+    assert bench.archive.next_offset == 4
+    bench.archive.publish()
+    assert archived(store) == [0, 1, 2, 3]
+
+
+def test_metrics_count_what_was_published(store: Store) -> None:
+    bench = Bench(store, rows=3)
+    bench.archive.consume(fetched(range(7)))
+    assert bench.count("facts") == 7
+    assert bench.count("segments") == 2
+    assert bench.count("bytes") == sum(len(store.read(info.path)) for info in bench.listener.segments)
+    assert bench.registry.get_sample_value("litehit_archive_publish_seconds_count") == 2
