@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from litehit.errors import OptionError
-from service.formats.base import TraceFormat
+from litehit.request import Request
+from service.formats.base import RecordContext, TraceFormat
 from service.formats.mooncake import MooncakeFormat
 from service.formats.native import NativeFormat
 from service.formats.tair import TairFormat
 
 FORMATS: dict[str, TraceFormat] = {each.name: each for each in (NativeFormat(), TairFormat(), MooncakeFormat())}
 """Every format by its name."""
+
+
+def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[[bytes, int], Request | None]:
+    """How `litehit.replay` reads a line of a format: line and number, from 1, to request.
+
+    Args:
+        trace_format: the format.
+        instance_id: the instance of lines that name none.
+    """
+
+    def parse(line: bytes, number: int) -> Request | None:
+        return trace_format.parse(line, RecordContext(instance_id, number, timestamp_ns=None))
+
+    return parse
 
 
 def get(name: str) -> TraceFormat:

@@ -1,0 +1,199 @@
+"""The offline runner (SPEC section 7): a trace to `litehit_facts.csv`, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from litehit.atomic_file import atomic_file
+from litehit.errors import InvalidRequest, OptionError, TimeWentBack, TraceError, UnknownInstance
+from litehit.facts import FactBatch
+from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
+from litehit.registry import Registry
+from litehit.replay_lanes import Lanes
+from litehit.request import Request
+
+MAX_WORKERS = 256
+WINDOW_LINES_PER_WORKER = 256
+
+Parse: TypeAlias = Callable[[bytes, int], Request | None]
+"""Reads a line, given its number from 1; None: recognised and ignored. Raises InvalidRequest. Used by many threads."""
+
+_Parsed: TypeAlias = Request | InvalidRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How a trace is replayed.
+
+    Attributes:
+        workers: threads, 1 to `MAX_WORKERS`; any number gives the same bytes.
+        instance_id: the instance of lines that name none; None: the registry's only exact one.
+        fanout_all_instances: send each request to every instance that is registered exactly.
+        override_instance_id: send each request to this instance; excludes `fanout_all_instances`.
+    """
+
+    workers: int = 1
+    instance_id: str | None = None
+    fanout_all_instances: bool = False
+    override_instance_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise OptionError(f"workers {self.workers} is out of range; give 1 to {MAX_WORKERS}")
+        if self.fanout_all_instances and self.override_instance_id is not None:
+            raise OptionError(
+                f"fanout_all_instances and override_instance_id {self.override_instance_id!r} exclude each other; "
+                f"give one of them"
+            )
+
+    def default_instance(self, registry: Registry) -> str | None:
+        """The instance to give to the parser for lines that name none."""
+        if self.override_instance_id is not None:
+            return self.override_instance_id
+        if self.instance_id is None and self.fanout_all_instances and registry.exact_ids:
+            # The request goes to every instance, so a line need not name one.
+            return registry.exact_ids[0]
+        return self.instance_id or registry.default_instance()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySummary:
+    """What a replay did.
+
+    Attributes:
+        path: the facts file.
+        lines: lines read, blank ones included.
+        requests: requests among them.
+        ignored: write events among them.
+        facts: rows written.
+    """
+
+    path: Path
+    lines: int
+    requests: int
+    ignored: int
+    facts: int
+
+
+def replay(
+    lines: Iterable[bytes],
+    parse: Parse,
+    registry: Registry,
+    out: Path,
+    *,
+    source: str = "trace",
+    options: ReplayOptions | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> ReplaySummary:
+    """Replay a trace into `out/litehit_facts.csv`, which appears whole or not at all.
+
+    Windows of `workers * 256` lines are parsed by the workers and then processed instance by instance, each in input
+    order. Memory: one window, and the caches.
+
+    Args:
+        lines: one record each, with or without line ends; blank ones are left out.
+        parse: reads a line.
+        registry: the instances.
+        out: folder of the facts file; made where it is absent.
+        source: name of the trace, for errors.
+        options: see `ReplayOptions`.
+        progress: told the number of lines done.
+
+    Raises:
+        TraceError: a line is malformed, its instance unknown, its length or block size wrong, its time before an
+            earlier one's of its instance; or the trace holds no request. The lowest such line is named.
+        UnknownInstance: of `override_instance_id`.
+        OptionError: `fanout_all_instances` without an instance registered exactly.
+    """
+    options = options or ReplayOptions()
+    run = _Run(Lanes(registry, _targets(registry, options)), parse, source, options.workers)
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / FACTS_FILE_NAME
+    with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
+        write_header(sink)
+        for window in _windows(lines, source, options.workers * WINDOW_LINES_PER_WORKER):
+            facts = run.process(window, pool)
+            if facts is not None:
+                write_rows(sink, facts)
+            progress(run.lines)
+        if not run.facts:
+            raise TraceError(source, None, f"none of its {run.lines} lines is a request; is it of another format?")
+    return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
+
+
+def _targets(registry: Registry, options: ReplayOptions) -> tuple[str, ...] | None:
+    if options.override_instance_id is not None:
+        return (registry.resolve(options.override_instance_id).instance_id,)
+    if not options.fanout_all_instances:
+        return None
+    if not registry.exact_ids:
+        raise OptionError("fanout_all_instances needs instances that are registered by exact id; the registry has none")
+    return registry.exact_ids
+
+
+def _windows(lines: Iterable[bytes], source: str, size: int) -> Iterator[list[bytes]]:
+    reading = iter(lines)
+    done = 0
+    while True:
+        try:
+            window = list(islice(reading, size))
+        except OSError as error:
+            raise TraceError(source, None, f"cannot be read beyond line {done} ({error})") from None
+        if not window:
+            return
+        done += len(window)
+        yield window
+
+
+@dataclass(slots=True)
+class _Run:
+    """The lanes and the counts of a replay under way."""
+
+    lanes: Lanes
+    parse: Parse
+    source: str
+    workers: int
+    lines: int = 0
+    requests: int = 0
+    ignored: int = 0
+    facts: int = 0
+
+    def process(self, window: Sequence[bytes], pool: Executor) -> FactBatch | None:
+        records = [(number, line) for number, line in enumerate(window, start=self.lines + 1) if line.strip()]
+        stripes = [records[worker :: self.workers] for worker in range(self.workers)]
+        parsed: list[_Parsed] = [None] * len(records)
+        for worker, results in enumerate(pool.map(self._parse_stripe, stripes)):
+            parsed[worker :: self.workers] = results
+        for (number, _), result in zip(records, parsed, strict=True):
+            self._admit(number, result)
+        self.lines += len(window)
+        facts = self.lanes.process(pool)
+        self.facts += 0 if facts is None else len(facts)
+        return facts
+
+    def _parse_stripe(self, records: Sequence[tuple[int, bytes]]) -> list[_Parsed]:
+        results: list[_Parsed] = []
+        for number, line in records:
+            try:
+                results.append(self.parse(line, number))
+            except InvalidRequest as error:
+                # Another stripe may hold a lower line that is at fault.
+                results.append(error)
+        return results
+
+    def _admit(self, number: int, parsed: _Parsed) -> None:
+        if parsed is None:
+            self.ignored += 1
+            return
+        try:
+            if isinstance(parsed, InvalidRequest):
+                raise parsed
+            self.lanes.append(parsed)
+        except (InvalidRequest, UnknownInstance, TimeWentBack) as error:
+            raise TraceError(self.source, number, str(error)) from None
+        self.requests += 1
