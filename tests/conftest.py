@@ -6,7 +6,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The first example compiles kernels, and machines are shared: no deadline. CI repeats the same examples in every run.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 SHARED_TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "mooncake"
 
