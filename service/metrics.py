@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service.api.index import IndexSize
+from service.archive.status import ArchiveStatus
 from service.lanes.counts import LaneCounts
 from service.lanes.status import LanesStatus, LaneState
 
@@ -114,6 +115,84 @@ class _LanesCollector(Collector):
                 blocks.add_metric(labels, instance.unique_blocks)
                 memory.add_metric(labels, instance.memory_bytes)
         return state, next_offset, lag, blocks, memory
+
+
+class ArchiveMetrics:
+    """Metrics of the role `archive`. Counters are of this process; the store itself is the record of what is kept."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        # Facts consumed from the topic; more than are archived where another archiver publishes too.
+        self._facts = Counter("litehit_archive_facts", "Facts consumed", ["partition"], registry=registry)
+        # Segments this process published, and their bytes as files.
+        self._segments = Counter("litehit_archive_segments", "Segments published", ["partition"], registry=registry)
+        self._bytes = Counter("litehit_archive_bytes", "Bytes of published segments", ["partition"], registry=registry)
+        # From an open tail to a file that outlives a crash; nothing is consumed meanwhile.
+        self._publish_seconds = Histogram(
+            "litehit_archive_publish_seconds",
+            "Seconds to write and publish a segment",
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+            registry=registry,
+        )
+        # Segments that another archiver, or a try of this one whose answer was lost, had published already.
+        self._lost_races = Counter(
+            "litehit_archive_lost_races", "Segments found published already", ["partition"], registry=registry
+        )
+        # Tries to publish that the store refused; each is repeated.
+        self._failures = Counter(
+            "litehit_archive_publish_failures", "Tries to publish that failed", ["partition"], registry=registry
+        )
+
+    def consumed(self, partition: int, facts: int) -> None:
+        """Facts were consumed."""
+        self._facts.labels(str(partition)).inc(facts)
+
+    def published(self, partition: int, size_bytes: int, seconds: float) -> None:
+        """A segment was written and published."""
+        self._segments.labels(str(partition)).inc()
+        self._bytes.labels(str(partition)).inc(size_bytes)
+        self._publish_seconds.observe(seconds)
+
+    def race_lost(self, partition: int) -> None:
+        """A segment was there already."""
+        self._lost_races.labels(str(partition)).inc()
+
+    def publishing_failed(self, partition: int) -> None:
+        """The store refused a segment."""
+        self._failures.labels(str(partition)).inc()
+
+    def watch(self, status: Callable[[], ArchiveStatus]) -> None:
+        """Show the partitions' state at each scrape."""
+        self._registry.register(_ArchiveCollector(status))
+
+
+class _ArchiveCollector(Collector):
+    def __init__(self, status: Callable[[], ArchiveStatus]) -> None:
+        self._status = status
+
+    def describe(self) -> Iterable[Metric]:
+        """No scrape at registration: the names can't clash with others of this file."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        # Offsets between the archiver and the last stable offset.
+        lag = GaugeMetricFamily(
+            "litehit_archive_lag_records", "Records up to the last stable offset", labels=["partition"]
+        )
+        # Facts consumed and in no segment yet.
+        tail = GaugeMetricFamily("litehit_archive_tail_facts", "Facts of the open tail", labels=["partition"])
+        # Everything before it is in the store.
+        end = GaugeMetricFamily("litehit_archive_end_offset", "End of the published segments", labels=["partition"])
+        # 1 where the partition stopped with an error; the log and readiness say which.
+        stopped = GaugeMetricFamily("litehit_archive_stopped", "1 if the partition stopped", labels=["partition"])
+        for one in self._status().partitions:
+            label = [str(one.chain.partition)]
+            if one.lag is not None:
+                lag.add_metric(label, one.lag)
+            tail.add_metric(label, one.tail_rows)
+            end.add_metric(label, one.published_end)
+            stopped.add_metric(label, float(one.error is not None))
+        return lag, tail, end, stopped
 
 
 class ApiMetrics:
