@@ -3,12 +3,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litehit import facts_csv
+from litehit.atomic_file import atomic_file
 from litehit.errors import CapacityError, FactsError, OptionError
 from litehit.facts import FactBatch
 from litehit.facts_csv import HEADER, read_facts
@@ -134,7 +137,12 @@ def test_too_few_or_many_capacities_are_refused(count: int) -> None:
         answer([WORKED], [1.0] * count)
 
 
-def test_a_malformed_row_fails_the_query() -> None:
+def test_a_malformed_row_fails_the_query_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_csv, "_BATCH_ROWS", 1)
     data = f'{HEADER}\nt,i,5,9,4,1024,"[]"\nt,i,5,9,4,1024,"[x]"\n'.encode()
-    with pytest.raises(FactsError, match=r"f\.csv: row 3"):
-        answer(read_facts(io.BytesIO(data), "f.csv"), [1])
+    with (
+        pytest.raises(FactsError, match=r"f\.csv: row 3"),
+        atomic_file(tmp_path / "answer.jsonl") as sink,
+    ):
+        query(read_facts(io.BytesIO(data), "f.csv"), [1], sink)
+    assert list(tmp_path.iterdir()) == []
