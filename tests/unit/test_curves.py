@@ -16,9 +16,8 @@ def test_flat_curves_are_a_list_of_curves(listed: list[HitCurve], cut: int, data
     assert len(flat) == len(listed)
     assert list(flat) == listed
     assert [flat[i] for i in range(-len(flat), len(flat))] == listed + listed
-    assert (
-        list(FlatCurves.concatenate([FlatCurves.from_curves(part) for part in (listed[:cut], listed[cut:])])) == listed
-    )
+    parts = [FlatCurves.from_curves(part) for part in (listed[:cut], listed[cut:])]
+    assert list(FlatCurves.concatenate(parts)) == listed
     rows = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=6)) if listed else []
     assert list(flat.select(np.array(rows, np.int64))) == [listed[row] for row in rows]
     mask = np.array([len(curve) > 1 for curve in listed], bool)

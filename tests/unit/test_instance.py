@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,24 +10,20 @@ from litehit.instance import InstanceEngine
 from litehit.registry import InstanceConfig
 from litehit.request import Request, RequestBatch
 
-
-def engine(**changes: object) -> InstanceEngine:
-    config = InstanceConfig(
-        instance_id="chat",
-        group="g",
-        block_size_tokens=8,
-        trace_block_size_tokens=4,
-        block_bytes=1024,
-        enable_prefix_hash=False,
-        ttl_ns=0,
-        capacity_gb=(),
-    )
-    return InstanceEngine(
-        InstanceConfig(**{**{name: getattr(config, name) for name in config.__slots__}, **changes})  # type: ignore[arg-type]
-    )
+CONFIG = InstanceConfig(
+    instance_id="chat",
+    group="g",
+    block_size_tokens=8,
+    trace_block_size_tokens=4,
+    block_bytes=1024,
+    enable_prefix_hash=False,
+    ttl_ns=0,
+    capacity_gb=(),
+)
 
 
 def batch(*requests: tuple[list[int], int, int]) -> RequestBatch:
+    """Requests given as keys, length and time."""
     return RequestBatch.from_requests(
         [
             Request("chat", f"r{i}", time, np.array(keys, np.int64), length)
@@ -35,7 +33,7 @@ def batch(*requests: tuple[list[int], int, int]) -> RequestBatch:
 
 
 def test_facts_carry_their_own_time_and_denominator() -> None:
-    facts = list(engine().process(batch(([1, 2, 3, 4, 5], 21, 7), ([1, 2, 3, 4], 0, 3))))
+    facts = list(InstanceEngine(CONFIG).process(batch(([1, 2, 3, 4, 5], 21, 7), ([1, 2, 3, 4], 0, 3))))
     assert [fact.trace_id for fact in facts] == ["r0", "r1"]
     assert [fact.timestamp_ns for fact in facts] == [7, 3]  # the clamp moves only the TTL clock
     assert [fact.input_token_len for fact in facts] == [21, 16]
@@ -44,7 +42,7 @@ def test_facts_carry_their_own_time_and_denominator() -> None:
 
 
 def test_a_bad_length_processes_nothing() -> None:
-    instance = engine()
+    instance = InstanceEngine(CONFIG)
     with pytest.raises(LengthMismatch, match="2 block keys, but input_token_len 20"):
         instance.process(batch(([1, 2], 0, 0), ([1, 2], 20, 0)))
     assert instance.core.current_unique_blocks() == 0
@@ -54,10 +52,10 @@ def test_a_bad_length_processes_nothing() -> None:
 
 
 def test_the_ttl_is_the_group_s() -> None:
-    instance = engine(ttl_ns=10, block_size_tokens=4)
+    instance = InstanceEngine(replace(CONFIG, ttl_ns=10, block_size_tokens=4))
     facts = list(instance.process(batch(([1], 0, 0), ([1], 0, 9), ([1], 0, 19))))
     assert [fact.hit_curve for fact in facts] == [(), ((1, 1),), ()]
 
 
 def test_no_request_gives_no_fact() -> None:
-    assert len(engine().process(batch())) == 0
+    assert len(InstanceEngine(CONFIG).process(batch())) == 0
