@@ -110,6 +110,8 @@ class EmbeddedBroker:
         """Forget everything; a broker that is not started stays so."""
         if self._address is not None and _read(self._store) == self._address:
             (self._store / ADDRESS_FILE).unlink(missing_ok=True)
+        if self._client is not None:
+            self._client.close()
         self._address = self._client = None
 
     def __enter__(self) -> Self:

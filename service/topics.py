@@ -46,11 +46,11 @@ def prepare_topics(settings: Settings, bootstrap: str, embedded_generation: str 
     Raises:
         TopicsError: a topic is missing or has the wrong number of partitions, or the broker does not answer.
     """
-    admin = AdminClient(settings.client_config(bootstrap))
     try:
-        if embedded_generation is not None:
-            return _on_embedded(settings, admin, embedded_generation)
-        return _on_kafka(settings, admin, bootstrap)
+        with AdminClient(settings.client_config(bootstrap)) as admin:
+            if embedded_generation is not None:
+                return _on_embedded(settings, admin, embedded_generation)
+            return _on_kafka(settings, admin, bootstrap)
     except KafkaException as error:
         raise TopicsError(
             f"{bootstrap}: {error.args[0].str()}; see that Kafka runs there and may be reached"

@@ -71,4 +71,4 @@ class AtLeastOnce:
     def close(self) -> None:
         """Purge the producer; the offsets of what it held are not committed."""
         self._producer.purge()
-        self._producer.flush(0)
+        self._producer.close()

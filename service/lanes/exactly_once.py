@@ -56,9 +56,9 @@ class ExactlyOnce:
             self._abort(cause)
 
     def close(self) -> None:
-        """Purge the producer; a transaction left open ends with its time-out or the successor's `open`."""
+        """Purge the producer and abort what is open."""
         self._producer.purge()
-        self._producer.flush(0)
+        self._producer.close()
 
     def _abort(self, cause: BatchAborted) -> NoReturn:
         self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))

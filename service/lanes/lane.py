@@ -171,9 +171,8 @@ class Lane:
 
     def _read(self, record: SourceRecord) -> Request | None:
         """The record's request, checked so far that its engine will take it; None where it is to be ignored."""
-        if not record.value:
-            kind = "null (a tombstone)" if record.value is None else "empty"
-            raise _Poison(Reason.EMPTY_VALUE, f"the record's value is {kind}; send a request event")
+        if record.value is None:
+            raise _Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
         try:
             request = self._format.parse(record.value, _context(record))
             if request is not None:

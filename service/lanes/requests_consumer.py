@@ -78,6 +78,7 @@ class RequestsConsumer:
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
             "fetch.queue.backoff.ms": 10,
+            "fetch.wait.max.ms": 100,  # a partition that begins waits for the fetch that others are in
             "queued.max.messages.kbytes": 65536,
             "statistics.interval.ms": _STATISTICS_MS,
             "stats_cb": self._on_statistics,
