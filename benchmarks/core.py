@@ -26,13 +26,11 @@ from litehit.workload import RequestColumns, WorkloadSpec, generate
 
 TRACE = WorkloadSpec(
     requests=100_000,
-    seed=1,
-    block_size_tokens=64,
-    system_prompts=200,
-    system_prompt_tokens=8_000,
-    mean_turns=8.0,
-    turn_tokens=5_000.0,
-    sessions_per_second=2.0,
+    block_size_tokens=16,
+    system_prompts=64,
+    system_prompt_tokens=1_500,
+    mean_turns=3.8,
+    turn_tokens=1_500,
 )
 BATCH_REQUESTS = 500
 PROBE_BYTES = 128 * 2**20

@@ -1,12 +1,4 @@
-"""The exact engine: no Kafka, no HTTP, no environment variables.
-
-from litehit import HitCurveProjector, LiteHit
-
-core = LiteHit()
-core.process_request([1, 2, 3])
-curve = core.process_request([1, 2, 4])  # ((1, 2),)
-HitCurveProjector.project_blocks(curve, 2)  # 2
-"""
+"""The exact engine: no Kafka, no HTTP, no environment variables."""
 
 from __future__ import annotations
 

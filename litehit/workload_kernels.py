@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
+from litehit.jit import kernel
 
 
 class Texts(NamedTuple):
@@ -39,7 +40,7 @@ class Prompts(NamedTuple):
     instances: NDArray[np.int32]
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _mix(z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # SplitMix64's finaliser (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): a bijection.
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -47,25 +48,25 @@ def _mix(z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return z ^ (z >> uint64(31))
 
 
-@njit(cache=True)
+@kernel()
 def _uniform(state: NDArray[np.uint64]) -> float:
     state[0] += uint64(0x9E3779B97F4A7C15)
     return float((_mix(state[0]) >> uint64(11)) * (1.0 / 9007199254740992.0))
 
 
-@njit(cache=True)
+@kernel()
 def _exponential(state: NDArray[np.uint64], mean: float) -> int:
     return int(-np.log(1.0 - _uniform(state)) * mean)
 
 
-@njit(cache=True)
+@kernel()
 def _open_text(parents: Int64Array, first_blocks: Int64Array, text: int, parent: int, first_block: int) -> int:
     parents[text] = parent
     first_blocks[text] = first_block
     return text
 
 
-@njit(cache=True)
+@kernel()
 def _ask(prompts: Prompts, made: int, text: int, tokens: int, time: int, instance: np.int32) -> int:
     prompts.texts[made] = text
     prompts.tokens[made] = tokens
@@ -74,7 +75,7 @@ def _ask(prompts: Prompts, made: int, text: int, tokens: int, time: int, instanc
     return made + 1
 
 
-@njit(cache=True)
+@kernel()
 def simulate(
     count: int,
     seed: np.uint64,
@@ -148,7 +149,7 @@ def simulate(
     return Texts(parents[:texts], first_blocks[:texts]), asked
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_keys(
     parents: Int64Array, first_blocks: Int64Array, ends: Int64Array, offsets: Int64Array, seed: np.uint64
 ) -> Int64Array:
