@@ -10,6 +10,7 @@ from litehit import batch_kernel, compaction, key_table, recency
 from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, SCALARS, SEGMENTS
 from litehit.curves import FlatCurves, Int64Array
 from litehit.errors import StateError, TooManyBlocks
+from litehit.mapped import MappedArray
 from schemas.block_keys import BlockKeyArray, block_keys_array
 from schemas.fact import HitCurve
 
@@ -47,8 +48,8 @@ class LiteHit:
         """Forget every block and the time."""
         self._scalars = np.zeros(SCALARS, np.int64)
         self._scalars[CLOCK] = _BEGINNING_OF_TIME
-        self._key_of = np.empty(0, np.int64)
-        self._position_of = np.empty(0, np.int32)
+        self._keys = MappedArray(np.int64)  # by block id
+        self._positions = MappedArray(np.int32)  # by block id
         self._table = key_table.allocate(key_table.slots_for(0))
         self._bitmap, self._fenwick = recency.allocate(1)
         self._epoch_times = np.empty(0, np.int64)
@@ -111,8 +112,8 @@ class LiteHit:
                     times,
                     self.ttl,
                     self._scalars,
-                    self._key_of,
-                    self._position_of,
+                    self._keys.array,
+                    self._positions.array,
                     self._block_limit(),
                     self._table,
                     self._bitmap,
@@ -161,8 +162,8 @@ class LiteHit:
         return sum(
             array.nbytes
             for array in (
-                self._key_of,
-                self._position_of,
+                self._keys.array,
+                self._positions.array,
                 self._table,
                 self._bitmap,
                 self._fenwick,
@@ -176,9 +177,9 @@ class LiteHit:
     def recency_order(self) -> Int64Array:
         """Keys of the blocks that are not expired, most recently used first: int64[U] for U blocks."""
         blocks = int(self._scalars[BLOCKS])
-        positions = self._position_of[:blocks]
+        positions = self._positions.array[:blocks]
         alive = np.flatnonzero(positions >= self._scalars[FRONTIER])
-        return self._key_of[alive[np.argsort(positions[alive])[::-1]]]
+        return self._keys.array[alive[np.argsort(positions[alive])[::-1]]]
 
     def state(self) -> State:
         """The whole state as plain arrays that share no memory with the core; U blocks, E epochs.
@@ -191,8 +192,8 @@ class LiteHit:
         blocks = int(self._scalars[BLOCKS])
         epochs = int(self._scalars[END_EPOCH])
         return {
-            "keys": self._key_of[:blocks].copy(),
-            "positions": self._position_of[:blocks].copy(),
+            "keys": self._keys.array[:blocks].copy(),
+            "positions": self._positions.array[:blocks].copy(),
             "epoch_times": self._epoch_times[:epochs].copy(),
             "epoch_positions": self._epoch_positions[:epochs].copy(),
             "clock": self._scalars[CLOCK : CLOCK + 1].copy(),
@@ -211,8 +212,10 @@ class LiteHit:
         blocks = len(state["keys"])
         if blocks > MAX_BLOCKS:
             raise StateError(f"keys has {blocks} blocks, more than the limit of {MAX_BLOCKS}")
-        core._key_of = state["keys"].copy()
-        core._position_of = state["positions"].copy()
+        core._keys.resize(blocks)
+        core._keys.array[:] = state["keys"]
+        core._positions.resize(blocks)
+        core._positions.array[:] = state["positions"]
         core._epoch_times = state["epoch_times"].copy()
         core._epoch_positions = state["epoch_positions"].copy()
         core._scalars[BLOCKS] = core._scalars[NEXT_POSITION] = blocks
@@ -225,7 +228,7 @@ class LiteHit:
     # --- room ---------------------------------------------------------------------------------------------------
 
     def _block_limit(self) -> int:
-        return min(len(self._key_of), key_table.blocks_in(len(self._table)))
+        return min(len(self._keys.array), key_table.blocks_in(len(self._table)))
 
     def _expired_blocks(self) -> int:
         frontier = int(self._scalars[FRONTIER])
@@ -256,10 +259,10 @@ class LiteHit:
                 f"the request may bring the core to {needed} unique blocks, more than its limit of {MAX_BLOCKS}; "
                 f"analyse with larger blocks or set a TTL"
             )
-        if needed > len(self._key_of):
+        if needed > len(self._keys.array):
             size = min(MAX_BLOCKS, int(needed * _BLOCK_GROWTH) + 64)
-            self._key_of = _resized(self._key_of, size)
-            self._position_of = _resized(self._position_of, size)
+            self._keys.resize(size)
+            self._positions.resize(size)
         if needed > key_table.blocks_in(len(self._table)):
             larger = key_table.allocate(key_table.slots_for(needed))
             key_table.move_all(self._table, larger)
@@ -269,13 +272,18 @@ class LiteHit:
         """Renumber the positions densely, drop expired blocks, and leave room for a request of `count` blocks."""
         expired = self._expired_blocks()
         compaction.renumber(
-            self._scalars, self._key_of, self._position_of, self._epoch_times, self._epoch_positions, self._bitmap
+            self._scalars,
+            self._keys.array,
+            self._positions.array,
+            self._epoch_times,
+            self._epoch_positions,
+            self._bitmap,
         )
         blocks = int(self._scalars[BLOCKS])
         self._allocate_order(blocks, count)
         if expired:
-            self._key_of = _resized(self._key_of, int(blocks * _BLOCK_GROWTH) + 64)
-            self._position_of = _resized(self._position_of, len(self._key_of))
+            self._keys.resize(int(blocks * _BLOCK_GROWTH) + 64)
+            self._positions.resize(len(self._keys.array))
             self._rebuild_table(blocks)
 
     def _allocate_order(self, blocks: int, count: int) -> None:
@@ -288,13 +296,13 @@ class LiteHit:
 
     def _rebuild_table(self, blocks: int) -> None:
         self._table = key_table.allocate(key_table.slots_for(blocks))
-        twin = key_table.insert_all(self._table, self._key_of, blocks)
+        twin = key_table.insert_all(self._table, self._keys.array, blocks)
         if twin >= 0:
-            raise StateError(f"keys[{twin}] = {int(self._key_of[twin])} stands in keys twice")
+            raise StateError(f"keys[{twin}] = {int(self._keys.array[twin])} stands in keys twice")
 
 
 def _resized(array: np.ndarray, size: int) -> np.ndarray:
-    """A longer or shorter copy. A fresh allocation gets huge pages, which growing in place does not."""
+    """A longer or shorter copy."""
     copy = np.empty(size, array.dtype)
     kept = min(size, len(array))
     copy[:kept] = array[:kept]

@@ -1,8 +1,8 @@
 """The table from block key to block id: asked at forks and for new blocks, never written on a hit.
 
-Open addressing with linear probing. A slot is an int64: the upper half of the key's hash, the id below it; an empty
-slot is -1. A key's home is its hash's top bits, so the half hash in a slot spares most looks at `key_of`, and a larger
-table is filled in one sequential pass, without the keys.
+Open addressing with linear probing. A slot is an int64: the upper half of the key's hash, below it the id plus 1; an
+empty slot is 0. A key's home is its hash's top bits, so the half hash in a slot spares most looks at `key_of`, and a
+larger table is filled in one sequential pass, without the keys.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from litehit import intrinsics
 from litehit.jit import kernel
+from litehit.mapped import MappedArray
 from litehit.recency import Integer
 
 Table: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.int64]
 
-_EMPTY = -1
+_EMPTY = 0
 _TAG_BITS = 0xFFFF_FFFF_0000_0000
 _ID_BITS = 0x0000_0000_FFFF_FFFF
 _MAX_LOAD = 0.8
@@ -38,7 +39,7 @@ def blocks_in(slots: int) -> int:
 
 def allocate(slots: int) -> Table:
     """An empty table: int64[slots]."""
-    return np.full(slots, _EMPTY, np.int64)
+    return MappedArray(np.int64, slots).array
 
 
 @kernel(inline="always")
@@ -73,7 +74,7 @@ def find(table: Table, key_of: Keys, key: Integer) -> Integer:
         if slot == _EMPTY:
             return -1
         if (np.uint64(slot) ^ h) & np.uint64(_TAG_BITS) == 0:
-            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
+            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS)) - 1
             if key_of[block] == key:
                 return block
         at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -87,11 +88,11 @@ def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer)
     while True:
         slot = table[at]
         if slot == _EMPTY:
-            table[at] = np.int64((h & np.uint64(_TAG_BITS)) | np.uint64(new_block))
+            table[at] = np.int64((h & np.uint64(_TAG_BITS)) | np.uint64(new_block + 1))
             key_of[new_block] = key
             return new_block
         if (np.uint64(slot) ^ h) & np.uint64(_TAG_BITS) == 0:
-            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS))
+            block = np.int64(np.uint64(slot) & np.uint64(_ID_BITS)) - 1
             if key_of[block] == key:
                 return block
         at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
