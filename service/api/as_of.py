@@ -9,9 +9,15 @@ from schemas.answers import AsOf, WindowAnswer
 from service.api.partition import Reach
 from service.api.windows import TimeWindow, format_time
 from service.archive.segment import ChainKey
+from service.archive.status import ArchiveStatus
 
 Lag: TypeAlias = Callable[[], Mapping[ChainKey, int]]
 """Facts that are in the topic and not yet in the index, for each partition that this process reads."""
+
+
+def archive_lag(status: Callable[[], ArchiveStatus]) -> Lag:
+    """The lag of an archiver in this process, whose listener is the index."""
+    return lambda: {one.chain: one.lag for one in status().partitions if one.lag is not None}
 
 
 def window_answer(window: TimeWindow) -> WindowAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +16,7 @@ from service.api.partition import PartitionSums, Reach
 from service.api.sums import GroupKey, GroupSums, Sums, add_sums, sums_of
 from service.api.windows import TimeWindow
 from service.archive.archived_facts import ArchivedFacts
+from service.archive.reader import EVERYTHING, FactFilter
 from service.archive.segment import ChainKey, SegmentInfo
 from service.errors import ServiceError
 
@@ -54,8 +55,8 @@ class TooManyWindows(ServiceError):
 class SegmentRows(Protocol):
     """Reads the rows of published segments."""
 
-    def __call__(self, info: SegmentInfo, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
-        """Facts of a segment, in order; those outside the window or of other instances may be left out."""
+    def __call__(self, info: SegmentInfo, wanted: FactFilter) -> Iterable[ArchivedFacts]:
+        """The wanted facts of a segment, in batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +101,20 @@ class FactIndex:
     Args:
         read_rows: reads the rows of published segments.
         window_rows: most rows one call may read from segments.
-        window_calls: calls that read rows at the same time; ten times as many may wait.
+        window_calls: calls that may read rows at the same time.
+        window_queue: calls that may wait for their turn to.
     """
 
-    def __init__(self, read_rows: SegmentRows, *, window_rows: int, window_calls: int = 2) -> None:
+    def __init__(
+        self, read_rows: SegmentRows, *, window_rows: int, window_calls: int = 2, window_queue: int = 16
+    ) -> None:
         self._read_rows = read_rows
         self._window_rows = window_rows
         self._chains: Mapping[ChainKey, PartitionSums] = {}
         self._changing = threading.Lock()
         self._loading: str | None = "the store's segments are not listed yet"
         self._reading = threading.Semaphore(window_calls)
-        self._admitted = threading.Semaphore(window_calls * 11)  # reading or waiting
+        self._admitted = threading.Semaphore(window_calls + window_queue)
 
     # What changes it. Each chain's events come in order; those of several chains may come from several threads.
 
@@ -129,7 +133,7 @@ class FactIndex:
             if promoted is not None:
                 self._replace(info.chain, promoted)
                 return
-        sums = sums_of(self._read_rows(info, TimeWindow(), None))  # takes long, so the others go on
+        sums = self._sum_segment(info, EVERYTHING)  # takes long, so the others go on
         with self._changing:
             chain = self._chain(info.chain)
             if info.base_offset not in chain.segments:
@@ -209,7 +213,7 @@ class FactIndex:
     def _sum_rows(
         self, chains: Sequence[PartitionSums], window: TimeWindow, instance_ids: Collection[str] | None
     ) -> Sums:
-        """Sums over the rows of a window, one segment in memory at a time."""
+        """Sums over the rows of a window, one batch of a segment in memory at a time."""
         segments = [
             info
             for chain in chains
@@ -221,19 +225,25 @@ class FactIndex:
             raise WindowTooLarge(rows, self._window_rows)
         sums: Sums = {}
         if segments:
+            wanted = FactFilter(window.from_ns, window.to_ns, instance_ids)
             with self._slot():
                 for info in segments:
-                    facts = self._read_rows(info, window, instance_ids)
-                    sums = add_sums(sums, sums_of(_inside(facts, window, instance_ids)))
+                    sums = add_sums(sums, self._sum_segment(info, wanted))
         for chain in chains:
             for batch in chain.tail:
                 if window.overlaps(batch.reach.first_time_ns, batch.reach.last_time_ns):
                     sums = add_sums(sums, sums_of(_inside(batch.rows.facts, window, instance_ids)))
         return sums
 
+    def _sum_segment(self, info: SegmentInfo, wanted: FactFilter) -> Sums:
+        sums: Sums = {}
+        for rows in self._read_rows(info, wanted):
+            sums = add_sums(sums, sums_of(rows.facts))
+        return sums
+
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """A turn to hold a segment's rows in memory."""
+        """A turn to read rows."""
         if not self._admitted.acquire(blocking=False):
             raise TooManyWindows("as many calls as may are reading windows already")
         try:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from schemas.answers import Waiting
+from service.archive.segment import ChainKey
+from service.archive.status import ArchiveStatus
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 
 StatusProvider: TypeAlias = Callable[[], Sequence[Waiting]]
@@ -33,8 +35,30 @@ def lanes_waiting(status: Callable[[], LanesStatus]) -> StatusProvider:
     return waiting
 
 
+def archive_waiting(status: Callable[[], ArchiveStatus]) -> StatusProvider:
+    """What the archive role waits for: its own troubles, and each partition's facts that stood there when it was met.
+
+    Later lag is no reason not to be ready: an answer says in `as_of` how far behind it is.
+    """
+    targets: dict[ChainKey, int] = {}
+
+    def waiting() -> list[Waiting]:
+        now = status()
+        details = list(now.waiting)
+        for one in now.partitions:
+            if one.end_offset is None:
+                details.append(f"partition {one.chain.partition} does not know yet where its facts end")
+                continue
+            target = targets.setdefault(one.chain, one.end_offset)
+            if one.next_offset < target:
+                details.append(f"partition {one.chain.partition} is behind: offset {one.next_offset} of {target}")
+        return [Waiting(component="archive", detail=detail) for detail in details]
+
+    return waiting
+
+
 def _describe(lane: LaneStatus) -> str:
     if lane.state is LaneState.STOPPED:
         return f"partition {lane.partition} stopped: {lane.error}"
-    done = "offset not known yet" if lane.next_offset is None else f"offset {lane.next_offset}"
-    return f"partition {lane.partition} restores its state: {done}"
+    done = "its next offset is not known yet" if lane.next_offset is None else f"next offset {lane.next_offset}"
+    return f"partition {lane.partition} restores its caches: {done}"

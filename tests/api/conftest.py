@@ -1,41 +1,30 @@
-"""What the tests of the API share: facts, an index over them, and a client that needs no socket."""
+"""Fixtures that the tests of the API share."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from service.api.app import create_app
 from service.api.index import FactIndex
+from tests.api_doubles import Client, Segments
 
 
-class Client:
-    """Calls an app in its own event loop; an error inside the app is answered, as a server would."""
+@pytest.fixture
+def segments() -> Segments:
+    """The segments of `index`."""
+    return Segments()
 
-    def __init__(self, app: FastAPI) -> None:
-        self._runner = asyncio.Runner()
-        self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url="http://api"
-        )
 
-    def get(self, path: str, params: Sequence[tuple[str, Any]] = (), **options: Any) -> httpx.Response:
-        """GET with query parameters in the order given."""
-        return self.request("GET", path, params=httpx.QueryParams(list(params)) if params else None, **options)
-
-    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Any call."""
-        return self._runner.run(self._client.request(method, path, **options))
-
-    def close(self) -> None:
-        """End the event loop."""
-        self._runner.run(self._client.aclose())
-        self._runner.close()
+@pytest.fixture
+def index(segments: Segments) -> FactIndex:
+    """An empty index that answers."""
+    made = FactIndex(segments, window_rows=1000)
+    made.loaded()
+    return made
 
 
 @pytest.fixture
@@ -43,11 +32,16 @@ def connect() -> Iterator[Callable[..., Client]]:
     """Makes clients of the app over an index; further arguments are `create_app`'s."""
     clients: list[Client] = []
 
-    def make(index: FactIndex, **options: Any) -> Client:
-        app = create_app(index, **{"registry": CollectorRegistry(), **options})
-        clients.append(Client(app))
+    def make(over: FactIndex, **options: Any) -> Client:
+        clients.append(Client(create_app(over, **{"registry": CollectorRegistry(), **options})))
         return clients[-1]
 
     yield make
     for client in clients:
         client.close()
+
+
+@pytest.fixture
+def client(index: FactIndex, connect: Callable[..., Client]) -> Client:
+    """A client of the app over `index`."""
+    return connect(index)
