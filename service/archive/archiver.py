@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from service.archive.catalog import Catalog
 from service.archive.errors import ChainBroken, OffsetsMissing, StoreError
 from service.archive.facts_consumer import FactsConsumer
+from service.archive.facts_offsets import FactsOffsets
 from service.archive.listener import FactListener, NoListener
 from service.archive.partition import PartitionArchive
 from service.archive.seat import Seat
@@ -73,8 +74,7 @@ class Archiver:
         self._measured_at = 0.0
         self._status = ArchiveStatus("the store's segments are not listed yet")
         self._consumer = FactsConsumer(settings, bootstrap)
-        self._open = True
-        self._closing = threading.Lock()
+        self._offsets = FactsOffsets(settings, bootstrap)
 
     def run(self, stop: threading.Event) -> None:
         """Archive until told to stop; then publish what is open.
@@ -90,9 +90,8 @@ class Archiver:
             self._finish()
         finally:
             self._show()
-            with self._closing:
-                self._open = False
-                self._consumer.close()
+            self._offsets.close()
+            self._consumer.close()
 
     def status(self) -> ArchiveStatus:
         """The state after the last turn, from any thread."""
@@ -105,18 +104,15 @@ class Archiver:
         little forgets facts. Partitions that stopped do not count: waiting for them would have no end.
         """
         known = {one.chain.partition: one for one in self._status.partitions}
-        ends = self._ends
-        with self._closing:
-            if self._open:
-                try:
-                    ends = self._consumer.end_offsets(chain.partition for chain in self._chains)
-                except KafkaException as error:
-                    _log.warning("backlog_unknown", error=str(error))
+        try:
+            ends = self._offsets.ends(chain.partition for chain in self._chains)
+        except KafkaException as error:
+            _log.warning("backlog_unknown", error=str(error))
+            ends = self._ends
         stopped = {partition for partition, one in known.items() if one.error is not None}
         next_offsets = {partition: one.next_offset for partition, one in known.items()}
         return max(
-            (end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped),
-            default=0,
+            0, *(end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped)
         )
 
     def _begin(self, stop: threading.Event) -> None:
@@ -126,8 +122,8 @@ class Archiver:
         while not stop.is_set():
             try:
                 catalog.refresh()
-                lows = self._consumer.begin_offsets(partitions)
-                self._ends = self._consumer.end_offsets(partitions)
+                lows = self._offsets.begins(partitions)
+                self._ends = self._offsets.ends(partitions)
             except (StoreError, KafkaException) as error:
                 _log.warning("archive_not_started", error=str(error))
                 self._status = ArchiveStatus(f"can't begin yet: {error}")
@@ -197,8 +193,8 @@ class Archiver:
         for partition in gone:
             self._positions.pop(partition, None)  # where the log has the offset after all, it is read again
         try:
-            self._ends = self._consumer.end_offsets(self._seats)
-            lows = self._consumer.begin_offsets(gone)
+            self._ends = self._offsets.ends(self._seats)
+            lows = self._offsets.begins(gone)
         except KafkaException as error:
             _log.warning("lag_unknown", error=str(error))
             return

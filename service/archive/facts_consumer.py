@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from service.archive.decode import FetchedFacts, source_header
 from service.settings import Settings
@@ -16,7 +16,6 @@ _log = structlog.get_logger()
 
 _CONSUME_RECORDS = 500
 _CONSUME_SECONDS = 0.05
-_ASK_SECONDS = 5.0
 
 # Of what librdkafka's stubs allow, what a consumer gets.
 _Headers: TypeAlias = list[tuple[str, bytes | None]] | None
@@ -38,7 +37,7 @@ class Fetched:
 
 
 class FactsConsumer:
-    """Reads facts. Only `end_offsets` may be called from another thread than its own, and not during `close`."""
+    """Reads facts, in one thread."""
 
     def __init__(self, settings: Settings, bootstrap: str) -> None:
         self._topic = settings.facts_topic
@@ -54,30 +53,6 @@ class FactsConsumer:
             "on_commit": _note_commit,
         }
         self._client = Consumer(settings.client_config(bootstrap, **properties))
-
-    def begin_offsets(self, partitions: Iterable[int]) -> dict[int, int]:
-        """The first offset of each partition's log.
-
-        Raises:
-            KafkaException: the broker does not answer in time.
-        """
-        return self._ask(partitions, OFFSET_BEGINNING)
-
-    def end_offsets(self, partitions: Iterable[int]) -> dict[int, int]:
-        """The last stable offset of each partition, as the broker has it now. Errors are those of `begin_offsets`."""
-        return self._ask(partitions, OFFSET_END)
-
-    def _ask(self, partitions: Iterable[int], which: int) -> dict[int, int]:
-        # The two special offsets are special times as well in Kafka's protocol, so that one question is enough for all
-        # partitions; the answer to the second respects the isolation level.
-        places = [TopicPartition(self._topic, partition, which) for partition in partitions]
-        if not places:
-            return {}
-        answers = self._client.offsets_for_times(places, timeout=_ASK_SECONDS)
-        for answer in answers:
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-        return {answer.partition: answer.offset for answer in answers}
 
     def read_from(self, offsets: Mapping[int, int]) -> None:
         """Read partitions from these offsets, dropping whatever was fetched of them before."""
