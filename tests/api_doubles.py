@@ -48,12 +48,13 @@ class Segments:
     def __call__(self, info: SegmentInfo, wanted: FactFilter) -> Iterator[ArchivedFacts]:
         self.reads.append(info)
         rows = self.rows[info]
-        for row in range(len(rows)):
-            one = np.array([row])
-            time = int(rows.facts.timestamps_ns[row])
-            if (
-                (wanted.from_ns is None or time >= wanted.from_ns)
-                and (wanted.to_ns is None or time < wanted.to_ns)
-                and (wanted.instance_ids is None or rows.facts.instance_ids[row] in wanted.instance_ids)
-            ):
-                yield ArchivedFacts(rows.facts.select(one), rows.fact_offsets[one], rows.source_offsets[one])
+        times = rows.facts.timestamps_ns.tolist()
+        chosen = [
+            row
+            for row, (time, instance_id) in enumerate(zip(times, rows.facts.instance_ids, strict=True))
+            if (wanted.from_ns is None or time >= wanted.from_ns)
+            and (wanted.to_ns is None or time < wanted.to_ns)
+            and (wanted.instance_ids is None or instance_id in wanted.instance_ids)
+        ]
+        for batch in np.array_split(np.array(chosen, np.int64), 2):
+            yield ArchivedFacts(rows.facts.select(batch), rows.fact_offsets[batch], rows.source_offsets[batch])

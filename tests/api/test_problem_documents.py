@@ -40,8 +40,8 @@ def problem_of(response: Any, status: int) -> Problem:
         ("capacity_gb=1e999", "capacity_gb", "1e999", "finite number"),
         ("capacity_gb=8GB", "capacity_gb", "8GB", "number"),
         ("capacity_gb=", "capacity_gb", "", "number"),
-        ("&".join(["capacity_gb=1"] * 1001), "capacity_gb", ..., "at most 1000 items"),
-        ("capacity_gb=1&" + "&".join(["instance_id=a"] * 1001), "instance_id", ..., "at most 1000 items"),
+        ("&".join(["capacity_gb=1"] * 1001), "capacity_gb", "['1', '1'", "at most 1000 items"),
+        ("capacity_gb=1&" + "&".join(["instance_id=a"] * 1001), "instance_id", "['a', 'a'", "at most 1000 items"),
         ("capacity_gb=1&instance_id=", "instance_id", "", "at least 1 character"),
         ("capacity_gb=1&block_bytes=0", "block_bytes", "0", "greater than or equal to 1"),
         ("capacity_gb=1&block_bytes=1.5", "block_bytes", "1.5", "integer"),
@@ -62,7 +62,8 @@ def test_a_parameter_that_cant_be_used(
     problem = problem_of(client.request("GET", f"/query?{query}"), 422)
     assert problem.type == "urn:litehit:problem:invalid-parameter"
     assert [one.parameter for one in problem.errors] == [parameter]
-    assert value is ... or problem.errors[0].value == value
+    sent = problem.errors[0].value
+    assert sent == value or (sent is not None and value is not None and sent.startswith(value) and sent[-1] == "…")
     assert parameter in problem.detail
     assert says in problem.detail
     assert problem.instance.startswith(f"/query?{query}"[:1000].rstrip("?"))
