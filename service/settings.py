@@ -82,6 +82,12 @@ class Settings(BaseSettings):
     segment_bytes: PositiveInt = Field(default=64 * 2**20, description="bytes of a segment's facts as they came in")
     segment_seconds: PositiveSeconds = Field(default=60.0, description="age at which an open segment is published")
 
+    # API.
+    window_rows: PositiveInt = Field(
+        default=5_000_000, description="facts that one call may read from segments for a window that cuts history"
+    )
+    follow_seconds: PositiveSeconds = Field(default=2.0, description="time between two looks of the API at the store")
+
     # Clients and logs.
     kafka: dict[str, str] = Field(
         default_factory=dict,

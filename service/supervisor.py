@@ -39,6 +39,7 @@ class _Member:
     role: str
     thread: threading.Thread
     stop: threading.Event
+    drain: Callable[[], None]
 
 
 class Supervisor:
@@ -49,14 +50,23 @@ class Supervisor:
 
     def __init__(self) -> None:
         self._members: list[_Member] = []
+        self._failed: set[str] = set()
         # A signal handler may put into a SimpleQueue at any instant; the locks of an Event are not made for that.
         self._wake: SimpleQueue[str | RoleFailed] = SimpleQueue()
 
-    def start(self, role: str, work: Callable[[threading.Event], None]) -> None:
-        """Start a role; it must return soon after the event it is given is set."""
+    def start(
+        self, role: str, work: Callable[[threading.Event], None], drain: Callable[[], None] = lambda: None
+    ) -> None:
+        """Start a role.
+
+        Args:
+            role: its name.
+            work: what it does; it must return soon after the event it is given is set.
+            drain: called before that event is set, when those started later have stopped; may wait for what they left.
+        """
         stop = threading.Event()
         thread = threading.Thread(target=self._work, args=(role, work, stop), name=role, daemon=True)
-        self._members.append(_Member(role, thread, stop))
+        self._members.append(_Member(role, thread, stop, drain))
         thread.start()
         log.info("role_started", role=role)
 
@@ -73,6 +83,8 @@ class Supervisor:
         reasons = [self._wake.get()]
         log.info("stopping", reason=str(reasons[0]))
         for member in reversed(self._members):
+            if member.role not in self._failed:
+                member.drain()
             member.stop.set()
             member.thread.join()
             log.info("role_stopped", role=member.role)
@@ -92,6 +104,7 @@ class Supervisor:
             failure = RoleFailed(role, error)
             failure.__cause__ = error
             log.error("role_failed", role=role, exc_info=None if isinstance(error, LiteHitError) else error)
+            self._failed.add(role)
             self._wake.put(failure)
 
 

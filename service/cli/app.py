@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from service.cli import generate, publish, query, replay, schema, serve
+from service.cli.capacities import CapacitiesCommand
+
+_FAILED = 1
+_WRONG_USAGE = 2
 
 app = typer.Typer(
     name="litehit",
@@ -19,7 +23,7 @@ app = typer.Typer(
 app.command("serve")(serve.serve)
 app.command("publish")(publish.publish)
 app.command("replay")(replay.replay)
-app.command("query", cls=query.QueryCommand)(query.query)
+app.command("query", cls=CapacitiesCommand)(query.query)
 app.command("generate")(generate.generate)
 app.command("schema")(schema.schema)
 
@@ -44,27 +48,23 @@ def main() -> int:
     try:
         app()
     except Exception as error:
-        reason = _reason(error)
-        if reason is None:
-            raise  # a bug: its traceback is worth more than a sentence
-        typer.echo(f"error: {reason}", err=True)
-        return 1
+        return _report(error)
     return 0
 
 
-def _reason(error: Exception) -> str | None:
-    """One line for an error that the outside world can cause; None for any other."""
+def _report(error: Exception) -> int:
+    """Say in one line what the outside world has caused; the exit code. A bug keeps its traceback."""
     from confluent_kafka import KafkaException
-    from obstore.exceptions import BaseError
 
-    from litehit.errors import LiteHitError
+    from litehit.errors import CapacityError, LiteHitError, OptionError
 
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     elif isinstance(error, KafkaException):
         text = error.args[0].str()
-    elif isinstance(error, LiteHitError | OSError | BaseError):
+    elif isinstance(error, LiteHitError | OSError):
         text = str(error)
     else:
-        return None
-    return " ".join(text.split())
+        raise error
+    typer.echo(f"error: {' '.join(text.split())}", err=True)
+    return _WRONG_USAGE if isinstance(error, OptionError | CapacityError) else _FAILED

@@ -13,10 +13,12 @@ STANDARD = Path("-")
 
 @contextmanager
 def open_output(path: Path) -> Iterator[BinaryIO]:
-    """The file to write a result to, or standard output for `-`."""
+    """Where to write a result: standard output for `-`, else a file that appears whole or not at all."""
     if path == STANDARD:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with path.open("wb") as sink:
+    from litehit.atomic_file import atomic_file
+
+    with atomic_file(path) as sink:
         yield sink

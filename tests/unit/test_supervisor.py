@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -18,7 +19,7 @@ class Roles:
     def __init__(self) -> None:
         self.ended: list[str] = []
 
-    def waiting(self, name: str) -> object:
+    def waiting(self, name: str) -> Callable[[threading.Event], None]:
         def work(stop: threading.Event) -> None:
             assert stop.wait(10)
             self.ended.append(name)
@@ -28,7 +29,7 @@ class Roles:
 
 def _start(supervisor: Supervisor, roles: Roles, *names: str) -> None:
     for name in names:
-        supervisor.start(name, roles.waiting(name))  # type: ignore[arg-type]
+        supervisor.start(name, roles.waiting(name))
 
 
 def test_roles_are_stopped_last_started_first() -> None:
@@ -37,6 +38,24 @@ def test_roles_are_stopped_last_started_first() -> None:
     supervisor.request_stop("test")
     supervisor.run()
     assert roles.ended == ["lanes", "archive", "api"]
+
+
+def test_a_role_is_drained_when_its_sources_have_stopped() -> None:
+    supervisor, roles = Supervisor(), Roles()
+    supervisor.start("archive", roles.waiting("archive"), drain=lambda: roles.ended.append("drained"))
+    _start(supervisor, roles, "lanes")
+    supervisor.request_stop("test")
+    supervisor.run()
+    assert roles.ended == ["lanes", "drained", "archive"]
+
+
+def test_a_dead_role_is_not_drained() -> None:
+    supervisor = Supervisor()
+    drained: list[str] = []
+    supervisor.start("archive", lambda _: None, drain=lambda: drained.append("archive"))
+    with pytest.raises(RoleFailed):
+        supervisor.run()
+    assert drained == []
 
 
 def test_an_error_ends_the_others_and_names_the_role() -> None:

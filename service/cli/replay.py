@@ -1,0 +1,61 @@
+"""`litehit replay`: a trace file to facts, offline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.options import Instance, RegistryFile, load_settings
+
+
+def replay(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="JSON Lines, .gz and .zst too; - is standard input.")],
+    format_name: Annotated[str, typer.Option("--format", metavar="F", help="native, tair or mooncake.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for litehit_facts.csv.")],
+    registry: RegistryFile = None,
+    instance: Instance = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads; any number gives the same bytes. [default: all cores]")
+    ] = None,
+    fanout_all_instances: Annotated[
+        bool, typer.Option("--fanout-all-instances", help="Send each request to every exact instance.")
+    ] = False,
+    override_instance_id: Annotated[
+        str | None, typer.Option("--override-instance-id", metavar="ID", help="Send each request to this instance.")
+    ] = None,
+) -> None:
+    """Replay a trace without Kafka and without the service: all or nothing."""
+    from litehit.registry import Registry
+    from litehit.replay import MAX_WORKERS, ReplayOptions
+    from litehit.replay import replay as replay_lines
+    from service import formats
+    from service.cli.progress import progress
+    from service.formats.base import RecordContext
+    from service.trace_file import TraceFile
+
+    settings = load_settings(registry=registry)
+    if settings.registry is None:
+        raise typer.BadParameter("is missing; give a registry file, or set LITEHIT_REGISTRY", param_hint="--registry")
+    options = ReplayOptions(
+        workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
+        instance_id=instance,
+        fanout_all_instances=fanout_all_instances,
+        override_instance_id=override_instance_id,
+    )
+    known = Registry.load(settings.registry)
+    default = options.default_instance(known)
+    trace_format = formats.get(format_name)
+    with TraceFile(trace) as lines, progress("replaying", "lines", lines.size) as meter:
+        summary = replay_lines(
+            lines,
+            lambda line, number: trace_format.parse(line, RecordContext(default, number, None)),
+            known,
+            out,
+            source=trace,
+            options=options,
+            progress=lambda done: meter(done, lines.position()),
+        )
+    typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}")

@@ -1,0 +1,181 @@
+"""Puts the chosen roles together in one process and runs them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from litehit.errors import OptionError
+from litehit.facts import FactBatch
+from litehit.registry import Registry
+from service.api.app import create_app
+from service.api.as_of import archive_lag
+from service.api.follower import StoreFollower
+from service.api.index import FactIndex, SegmentRows
+from service.api.readiness import StatusProvider, api_waiting, archive_waiting, lanes_waiting
+from service.api.server import ApiServer
+from service.api.windows import TimeWindow
+from service.archive.archiver import Archiver
+from service.archive.catalog import Catalog
+from service.archive.reader import FactFilter, read_segment
+from service.archive.segment import SegmentInfo
+from service.archive.store import Store, open_store
+from service.embedded import EmbeddedBroker
+from service.lanes.worker import LanesWorker
+from service.metrics import ArchiveMetrics, LanesMetrics
+from service.settings import Role, Settings
+from service.supervisor import Supervisor, stopping_on_signals
+from service.topics import TopicLayout, prepare_topics
+
+log = structlog.get_logger()
+
+EXAMPLE_REGISTRY = (
+    "{groups: [{name: all, capacity_gb: [64]}], "
+    'instances: [{instance_id: "*", group: all, block_size_tokens: 512, block_bytes: 33554432}]}'
+)
+"""A registry file in one line, for the error that asks for one."""
+
+# The embedded broker keeps 5 MiB a partition. Facts are some hundred bytes each, rarely some kilobytes.
+_HOLD_FACTS = 1000
+_DRAIN_SECONDS = 30.0
+_DRAIN_LOOK_SECONDS = 0.05
+
+
+def run_service(settings: Settings, roles: Collection[Role]) -> None:
+    """Run roles until a signal says to stop.
+
+    They are stopped in the direction of the stream: the lanes, then the archive, once it has what they left, then the
+    API.
+
+    Raises:
+        OptionError: a role lacks a setting.
+        RoleFailed: a role ended by itself; the others were stopped.
+        LiteHitError: something could not be started.
+    """
+    _check(settings, roles)
+    supervisor = Supervisor()
+    with stopping_on_signals(supervisor), ExitStack() as opened:
+        broker = opened.enter_context(EmbeddedBroker(Path(settings.store))) if settings.embedded else None
+        process = _Process(settings, supervisor, broker)
+        if Role.ARCHIVE in roles or Role.API in roles:
+            process.open_store(for_writing=Role.ARCHIVE in roles)
+        index = process.make_index() if Role.API in roles else None
+        archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
+        worker = process.make_worker(archiver) if Role.LANES in roles else None
+        # Started against the stream, since the supervisor stops the last started first.
+        if index is not None:
+            process.start_api(index, archiver)
+        if archiver is not None:
+            supervisor.start("archive", archiver.run, drain=process.drain(archiver))
+        if worker is not None:
+            supervisor.start("lanes", worker.run)
+        supervisor.run()
+
+
+def _check(settings: Settings, roles: Collection[Role]) -> None:
+    """Raise OptionError for what is missing before anything is started."""
+    if settings.embedded and "://" in settings.store:
+        raise OptionError(f"store {settings.store} is no folder; the embedded broker leaves its address in a folder")
+    if not settings.embedded and settings.bootstrap is None and (Role.LANES in roles or Role.ARCHIVE in roles):
+        raise OptionError("no broker is named; give --bootstrap HOST:PORT for Kafka, or --embedded")
+    if Role.LANES in roles and settings.registry is None:
+        raise OptionError(
+            f"the role lanes needs a registry file, which says how each instance is analysed; write one (YAML) such as "
+            f"{EXAMPLE_REGISTRY} and give it as --registry FILE or LITEHIT_REGISTRY"
+        )
+
+
+class _Process:
+    """What the roles of a process share while they are put together."""
+
+    def __init__(self, settings: Settings, supervisor: Supervisor, broker: EmbeddedBroker | None) -> None:
+        self._settings = settings
+        self._supervisor = supervisor
+        self._broker = broker
+        self._metrics = CollectorRegistry()
+        self._status: list[StatusProvider] = []
+
+    def open_store(self, *, for_writing: bool) -> None:
+        self._store = open_store(self._settings.store, for_writing=for_writing)
+
+    def make_index(self) -> FactIndex:
+        return FactIndex(_rows_of(self._store), window_rows=self._settings.window_rows)
+
+    def make_archiver(self, index: FactIndex | None) -> Archiver:
+        metrics = ArchiveMetrics(self._metrics)
+        layout = self._layout
+        archiver = Archiver(
+            self._settings, self._bootstrap, layout.facts_generation, layout.partitions, self._store, metrics, index
+        )
+        metrics.watch(archiver.status)
+        self._status.append(archive_waiting(archiver.status))
+        return archiver
+
+    def make_worker(self, archiver: Archiver | None) -> LanesWorker:
+        settings = self._settings
+        assert settings.registry is not None
+        metrics = LanesMetrics(self._metrics)
+        hold = _hold(archiver) if archiver is not None and settings.embedded else lambda: False
+        worker = LanesWorker(settings, self._bootstrap, self._layout, Registry.load(settings.registry), metrics, hold)
+        metrics.watch(worker.status)
+        self._status.append(lanes_waiting(worker.status))
+        return worker
+
+    def start_api(self, index: FactIndex, archiver: Archiver | None) -> None:
+        settings = self._settings
+        follower = StoreFollower(Catalog(self._store), index, settings.follow_seconds)
+        self._status.append(api_waiting(follower.waiting))
+        app = create_app(
+            index,
+            registry=self._metrics,
+            status=self._status,
+            **({} if archiver is None else {"lag": archive_lag(archiver.status)}),
+        )
+        server = ApiServer(app, settings.host, settings.port)
+        if self._broker is not None:
+            self._broker.announce(server.url)
+        self._supervisor.start("api", server.serve)
+        self._supervisor.start("index", follower.run)
+
+    def drain(self, archiver: Archiver) -> Callable[[], None]:
+        """On the embedded broker, which is forgotten at the end, the archive takes in what the topic holds."""
+        return (lambda: _drain(archiver)) if self._settings.embedded else (lambda: None)
+
+    @property
+    def _bootstrap(self) -> str:
+        bootstrap = self._settings.bootstrap if self._broker is None else self._broker.bootstrap
+        assert bootstrap is not None
+        return bootstrap
+
+    @cached_property
+    def _layout(self) -> TopicLayout:
+        generation = None if self._broker is None else self._broker.generation
+        return prepare_topics(self._settings, self._bootstrap, generation)
+
+
+def _hold(archiver: Archiver) -> Callable[[], bool]:
+    return lambda: archiver.backlog() > _HOLD_FACTS
+
+
+def _drain(archiver: Archiver) -> None:
+    deadline = time.monotonic() + _DRAIN_SECONDS
+    while left := archiver.backlog():
+        if time.monotonic() > deadline:
+            log.error("facts_left_behind", facts=left, waited_seconds=_DRAIN_SECONDS)
+            return
+        time.sleep(_DRAIN_LOOK_SECONDS)
+
+
+def _rows_of(store: Store) -> SegmentRows:
+    def read(info: SegmentInfo, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
+        wanted = FactFilter(window.from_ns, window.to_ns, instance_ids)
+        batches = [batch.facts for batch in read_segment(store, info, wanted)]
+        return FactBatch.concatenate(batches) if batches else FactBatch.from_facts([])
+
+    return read
