@@ -73,25 +73,42 @@ def _on_embedded(settings: Settings, admin: AdminClient, generation: str) -> Top
 
 def _on_kafka(settings: Settings, admin: AdminClient, bootstrap: str) -> TopicLayout:
     found = _describe(admin, settings.topics)
-    requests = found.get(settings.requests_topic)
-    partitions = len(requests.partitions) if requests is not None else settings.partitions
-    missing = [topic for topic in settings.topics if topic not in found]
-    if missing and settings.create_topics:
-        _create(admin, missing, partitions, settings.replication_factor)
-        found = _await_topics(admin, settings.topics)
-    elif missing:
-        commands = "; ".join(
-            f"kafka-topics.sh --bootstrap-server {bootstrap} --create --topic {topic} --partitions {partitions}"
-            for topic in missing
-        )
-        raise TopicsError(
-            f"{bootstrap} has no topic {', '.join(missing)}; run: {commands}; or allow the service to create it "
-            f"(LITEHIT_CREATE_TOPICS=true)"
-        )
+    if settings.create_topics:
+        # The requests topic first: the others follow its number of partitions, whoever made it.
+        if settings.requests_topic not in found:
+            _create(admin, [settings.requests_topic], settings.partitions, settings.replication_factor)
+            found |= _await_topics(admin, (settings.requests_topic,))
+        missing = [topic for topic in settings.topics if topic not in found]
+        if missing:
+            _create(admin, missing, len(found[settings.requests_topic].partitions), settings.replication_factor)
+            found |= _await_topics(admin, tuple(missing))
+    _refuse_missing(settings, found, bootstrap)
+    partitions = len(found[settings.requests_topic].partitions)
     for topic in settings.topics:
         _check_partitions(topic, len(found[topic].partitions), settings.requests_topic, partitions, bootstrap)
     return TopicLayout(
-        partitions, str(found[settings.requests_topic].topic_id), str(found[settings.facts_topic].topic_id)
+        partitions, _generation(found[settings.requests_topic]), _generation(found[settings.facts_topic])
+    )
+
+
+def _generation(topic: TopicDescription) -> str:
+    # As Kafka's own tools write it, and fit for a path; librdkafka writes it with / and +.
+    return str(topic.topic_id).translate(str.maketrans("/+", "_-"))
+
+
+def _refuse_missing(settings: Settings, found: dict[str, TopicDescription], bootstrap: str) -> None:
+    missing = [topic for topic in settings.topics if topic not in found]
+    if not missing:
+        return
+    requests = found.get(settings.requests_topic)
+    partitions = len(requests.partitions) if requests is not None else settings.partitions
+    commands = "; ".join(
+        f"kafka-topics.sh --bootstrap-server {bootstrap} --create --topic {topic} --partitions {partitions}"
+        for topic in missing
+    )
+    raise TopicsError(
+        f"{bootstrap} has no topic {', '.join(missing)}; run: {commands}; or allow the service to create it "
+        f"(LITEHIT_CREATE_TOPICS=true)"
     )
 
 

@@ -184,6 +184,14 @@ def send(
     return [places[number] for number in range(count)]
 
 
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Ask again until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 class RunningWorker:
     """A worker in a thread, stopped at the end of the `with` block."""
 
@@ -210,11 +218,18 @@ class RunningWorker:
 
     def wait_until(self, condition: Callable[[LanesStatus], bool], seconds: float = 60) -> LanesStatus:
         """The first status that meets a condition."""
-        deadline = time.monotonic() + seconds
-        while not condition(status := self.worker.status()):
+        status = self.worker.status()
+
+        def met() -> bool:
+            nonlocal status
+            status = self.worker.status()
             assert self._thread.is_alive(), f"the worker ended: {self.error!r}"
-            assert time.monotonic() < deadline, status
-            time.sleep(0.02)
+            return condition(status)
+
+        try:
+            wait_for(met, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error} at {status}") from error
         return status
 
     def wait_for_end(self, seconds: float = 60) -> BaseException | None:
@@ -228,8 +243,11 @@ class RunningWorker:
         self._thread.join(60)
         assert not self._thread.is_alive()
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         self._thread.start()
+
+    def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -254,4 +272,5 @@ def caught_up(places: Sequence[tuple[int, int]]) -> Callable[[LanesStatus], bool
 
 
 def _is_at(lane: LaneStatus, offset: int) -> bool:
+    assert lane.error is None, lane.error
     return lane.state is LaneState.RUNNING and lane.next_offset is not None and lane.next_offset >= offset

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn, TypeVar
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from service.errors import BatchAborted
 from service.lanes.membership import Membership
@@ -58,7 +59,8 @@ class ExactlyOnce:
     def close(self) -> None:
         """Purge the producer and abort what is open."""
         self._producer.purge()
-        self._producer.close()
+        with suppress(KafkaException):  # after a fatal error there is nothing left to abort
+            self._producer.close()
 
     def _abort(self, cause: BatchAborted) -> NoReturn:
         self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
