@@ -5,27 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from litehit.errors import OptionError
-from litehit.facts import FactBatch
 from litehit.registry import Registry
 from service.api.app import create_app
 from service.api.as_of import archive_lag
 from service.api.follower import StoreFollower
-from service.api.index import FactIndex, SegmentRows
+from service.api.index import FactIndex
 from service.api.readiness import StatusProvider, api_waiting, archive_waiting, lanes_waiting
 from service.api.server import ApiServer
-from service.api.windows import TimeWindow
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
-from service.archive.reader import FactFilter, read_segment
-from service.archive.segment import SegmentInfo
-from service.archive.store import Store, open_store
+from service.archive.reader import read_segment
+from service.archive.store import open_store
 from service.embedded import EmbeddedBroker
 from service.lanes.worker import LanesWorker
 from service.metrics import ArchiveMetrics, LanesMetrics
@@ -59,6 +56,8 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         LiteHitError: something could not be started.
     """
     _check(settings, roles)
+    # Before anything is started: a file with a mistake must not leave half a process behind.
+    registry = Registry.load(settings.registry) if Role.LANES in roles and settings.registry else None
     supervisor = Supervisor()
     with stopping_on_signals(supervisor), ExitStack() as opened:
         broker = opened.enter_context(EmbeddedBroker(Path(settings.store))) if settings.embedded else None
@@ -67,7 +66,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
             process.open_store(for_writing=Role.ARCHIVE in roles)
         index = process.make_index() if Role.API in roles else None
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
-        worker = process.make_worker(archiver) if Role.LANES in roles else None
+        worker = process.make_worker(registry, archiver) if registry is not None else None
         # Started against the stream, since the supervisor stops the last started first.
         if index is not None:
             process.start_api(index, archiver)
@@ -105,7 +104,7 @@ class _Process:
         self._store = open_store(self._settings.store, for_writing=for_writing)
 
     def make_index(self) -> FactIndex:
-        return FactIndex(_rows_of(self._store), window_rows=self._settings.window_rows)
+        return FactIndex(partial(read_segment, self._store), window_rows=self._settings.window_rows)
 
     def make_archiver(self, index: FactIndex | None) -> Archiver:
         metrics = ArchiveMetrics(self._metrics)
@@ -117,12 +116,11 @@ class _Process:
         self._status.append(archive_waiting(archiver.status))
         return archiver
 
-    def make_worker(self, archiver: Archiver | None) -> LanesWorker:
+    def make_worker(self, registry: Registry, archiver: Archiver | None) -> LanesWorker:
         settings = self._settings
-        assert settings.registry is not None
         metrics = LanesMetrics(self._metrics)
         hold = _hold(archiver) if archiver is not None and settings.embedded else lambda: False
-        worker = LanesWorker(settings, self._bootstrap, self._layout, Registry.load(settings.registry), metrics, hold)
+        worker = LanesWorker(settings, self._bootstrap, self._layout, registry, metrics, hold)
         metrics.watch(worker.status)
         self._status.append(lanes_waiting(worker.status))
         return worker
@@ -170,12 +168,3 @@ def _drain(archiver: Archiver) -> None:
             log.error("facts_left_behind", facts=left, waited_seconds=_DRAIN_SECONDS)
             return
         time.sleep(_DRAIN_LOOK_SECONDS)
-
-
-def _rows_of(store: Store) -> SegmentRows:
-    def read(info: SegmentInfo, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
-        wanted = FactFilter(window.from_ns, window.to_ns, instance_ids)
-        batches = [batch.facts for batch in read_segment(store, info, wanted)]
-        return FactBatch.concatenate(batches) if batches else FactBatch.from_facts([])
-
-    return read
