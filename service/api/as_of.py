@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from schemas.answers import AsOf, WindowAnswer
-from service.api.partition import Reach
+from service.api.tail import Reach
 from service.api.windows import TimeWindow, format_time
 from service.archive.segment import ChainKey
 from service.archive.status import ArchiveStatus

@@ -12,8 +12,9 @@ from typing import Protocol
 import numpy as np
 
 from litehit.facts import FactBatch
-from service.api.partition import PartitionSums, Reach
+from service.api.partition import PartitionSums
 from service.api.sums import GroupKey, GroupSums, Sums, add_sums, sums_of
+from service.api.tail import Reach
 from service.api.windows import TimeWindow
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.reader import EVERYTHING, FactFilter
@@ -162,12 +163,11 @@ class FactIndex:
     def size(self) -> IndexSize:
         """What it holds now."""
         chains = self._chains.values()
-        sums = [group for chain in chains for part in (chain.segment_sums, chain.tail_sums) for group in part.values()]
         return IndexSize(
-            sum(group.requests for group in sums),
-            sum(chain.tail_facts for chain in chains),
-            sum(len(chain.segments) for chain in chains),
-            len(sums),
+            facts=sum(chain.facts for chain in chains),
+            tail_facts=sum(chain.tail.rows for chain in chains),
+            segments=sum(len(chain.segments) for chain in chains),
+            groups=sum(len(sums) for chain in chains for sums in chain.sums),
         )
 
     def segments(self) -> Collection[SegmentInfo]:
@@ -202,8 +202,8 @@ class FactIndex:
             as_of.append((key, reach))
             span = reach.first_time_ns, reach.last_time_ns
             if window.covers(*span):
-                groups += _of(instance_ids, chain.segment_sums)
-                groups += _of(instance_ids, chain.tail_sums)
+                for sums in chain.sums:
+                    groups += _of(instance_ids, sums)
             elif window.overlaps(*span):
                 cut.append(chain)
         if cut:
@@ -230,7 +230,7 @@ class FactIndex:
                 for info in segments:
                     sums = add_sums(sums, self._sum_segment(info, wanted))
         for chain in chains:
-            for batch in chain.tail:
+            for batch in chain.tail.batches:
                 if window.overlaps(batch.reach.first_time_ns, batch.reach.last_time_ns):
                     sums = add_sums(sums, sums_of(_inside(batch.rows.facts, window, instance_ids)))
         return sums
@@ -272,7 +272,7 @@ def _inside(facts: FactBatch, window: TimeWindow, instance_ids: Collection[str] 
 
 
 def _check_known(instance_ids: Collection[str], chains: Sequence[tuple[ChainKey, PartitionSums]]) -> None:
-    known = {key.instance_id for _, chain in chains for sums in (chain.segment_sums, chain.tail_sums) for key in sums}
+    known = {key.instance_id for _, chain in chains for sums in chain.sums for key in sums}
     unknown = [instance_id for instance_id in instance_ids if instance_id not in known]
     if unknown:
         raise UnknownInstances(unknown, next(iter(get_close_matches(unknown[0], known, n=1)), None))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from litehit.aggregate import AggregateCurve
-from litehit.curves import Int64Array
+from litehit.curves import FlatCurves, Int64Array
 from litehit.facts import FactBatch
 
 _GROWTH = 4
@@ -52,11 +53,11 @@ class GroupSums:
     layers: tuple[_Layer, ...]
 
     @classmethod
-    def of(cls, facts: FactBatch) -> GroupSums:
-        """Sum facts, which must be of one group."""
+    def of(cls, input_token_lens: Int64Array, hit_curves: FlatCurves) -> GroupSums:
+        """Sum R facts of one group: int64[R] tokens and R curves."""
         curve = AggregateCurve()
-        curve.add(facts.hit_curves)
-        return cls(len(facts), int(facts.input_token_lens.sum()), (_Layer(len(facts), curve),))
+        curve.add(hit_curves)
+        return cls(len(hit_curves), int(input_token_lens.sum()), (_Layer(len(hit_curves), curve),))
 
     def __add__(self, other: GroupSums) -> GroupSums:
         waiting = sorted((*self.layers, *other.layers), key=lambda layer: layer.facts)
@@ -85,7 +86,9 @@ Sums: TypeAlias = Mapping[GroupKey, GroupSums]
 
 def sums_of(facts: FactBatch) -> Sums:
     """Sum facts by group."""
-    return {key: GroupSums.of(facts.select(rows)) for key, rows in _groups(facts)}
+    return {
+        key: GroupSums.of(facts.input_token_lens[rows], facts.hit_curves.select(rows)) for key, rows in _groups(facts)
+    }
 
 
 def add_sums(sums: Sums, more: Sums) -> Sums:
@@ -117,5 +120,5 @@ def _groups(facts: FactBatch) -> Iterator[tuple[GroupKey, Int64Array]]:
 
 def _codes(strings: Sequence[str]) -> Int64Array:
     """Equal numbers for equal strings: int64[R]."""
-    known: dict[str, int] = {}
-    return np.fromiter((known.setdefault(string, len(known)) for string in strings), np.int64, len(strings))
+    indices = pa.array(strings, pa.string()).dictionary_encode().indices
+    return np.asarray(indices.to_numpy(), np.int64)

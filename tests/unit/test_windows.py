@@ -65,7 +65,7 @@ def test_every_time_comes_back_from_both_forms(nanoseconds: int) -> None:
 
 
 @given(
-    st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),
     st.integers(-23 * 60, 23 * 60),
     st.integers(0, 999),
 )
