@@ -1,0 +1,96 @@
+"""What the README shows runs as it stands there, but for addresses and names of files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli_harness import RunningService, litehit, serving, summaries
+
+README = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+REQUESTS = 300
+
+
+def block(name: str) -> str:
+    """The code block under the comment `<!-- tested: name -->`."""
+    found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", README, re.DOTALL)
+    assert found is not None, f"the README has no tested block {name!r}"
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the README's registry and a trace lie."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "registry.yaml").write_text(block("registry"), encoding="utf-8")
+    shape = ("--instance", "my-model", "--block-size-tokens", "512")
+    litehit("generate", "--requests", str(REQUESTS), *shape, "--out", folder / "trace.jsonl")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def offline(folder: Path) -> bytes:
+    """What the README's offline commands print last."""
+    output = b""
+    for line in block("offline").splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "litehit"
+        output = litehit(*arguments, cwd=folder).stdout
+    return output
+
+
+@pytest.fixture(scope="module")
+def service(folder: Path) -> Iterator[RunningService]:
+    """The README's embedded service, with the trace published."""
+    serve, publish, curl = block("embedded").splitlines()
+    assert curl.startswith("curl ")
+    program, command, *options = shlex.split(serve)
+    assert (program, command) == ("litehit", "serve")
+    with serving(*options, cwd=folder) as running:
+        program, *arguments = shlex.split(publish)
+        assert program == "litehit"
+        litehit(*arguments, cwd=folder)
+        yield running
+
+
+def test_the_offline_commands(offline: bytes) -> None:
+    total = summaries(offline)[""]
+    assert total["requests"] == REQUESTS
+    assert total["capacity_gb"] == [8, 64, -1]
+
+
+def test_the_service_answers_like_the_offline_commands(service: RunningService, offline: bytes) -> None:
+    url = re.search(r"curl '(.*)'", block("embedded"))
+    assert url is not None
+    path = url[1].removeprefix("http://127.0.0.1:8080")
+    total = service.wait_until(lambda: (t := service.get(path)["total"])["requests"] == REQUESTS and t)
+    assert total["total_hit_blocks"] == summaries(offline)[""]["total_hit_blocks"][:2]
+
+
+def test_the_consumer_reads_every_fact(service: RunningService, folder: Path, offline: bytes) -> None:
+    service.query_when(REQUESTS, [1])
+    address = json.loads((folder / "litehit-data" / "embedded-broker.json").read_text(encoding="utf-8"))
+    code = block("consumer")
+    assert len(code.splitlines()) == 5
+    changed = code.replace("localhost:9092", address["bootstrap"])
+    assert changed.count(address["bootstrap"]) == 1
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(changed, {})
+    assert len(printed.getvalue().splitlines()) == REQUESTS
+    assert "'hit_curve': [[" in printed.getvalue()
+
+
+def test_the_duckdb_query_gives_the_ceiling(service: RunningService, folder: Path, offline: bytes) -> None:
+    assert service.stop(15) == 0  # publishes what is open
+    rows = duckdb.execute(block("duckdb").replace("litehit-data", str(folder / "litehit-data"))).fetchall()
+    ((instance, requests, ceiling),) = rows
+    assert (instance, requests) == ("my-model", REQUESTS)
+    assert ceiling == pytest.approx(summaries(offline)[""]["hit_rates"][-1], rel=1e-12)
