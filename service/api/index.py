@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Protocol
 
-import numpy as np
-
-from litehit.facts import FactBatch
 from service.api.partition import PartitionSums
-from service.api.sums import GroupKey, GroupSums, Sums, add_sums, sums_of
+from service.api.sums import GroupKey, GroupSums, Sums
 from service.api.tail import Reach
+from service.api.window_sums import SegmentRows, WindowSums
 from service.api.windows import TimeWindow
 from service.archive.archived_facts import ArchivedFacts
-from service.archive.reader import EVERYTHING, FactFilter
 from service.archive.segment import ChainKey, SegmentInfo
 from service.errors import ServiceError
 
@@ -38,26 +33,6 @@ class UnknownInstances(ServiceError):
         self.instance_ids = instance_ids
         self.near = near
         super().__init__(f"no fact has instance_id {', '.join(map(repr, instance_ids))}")
-
-
-class WindowTooLarge(ServiceError):
-    """A window would read more rows than one call may."""
-
-    def __init__(self, rows: int, limit: int) -> None:
-        self.rows = rows
-        self.limit = limit
-        super().__init__(f"the window cuts segments of {rows} facts in all; one call reads {limit} at most")
-
-
-class TooManyWindows(ServiceError):
-    """As many calls as may are reading rows, or wait to."""
-
-
-class SegmentRows(Protocol):
-    """Reads the rows of published segments."""
-
-    def __call__(self, info: SegmentInfo, wanted: FactFilter) -> Iterable[ArchivedFacts]:
-        """The wanted facts of a segment, in batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +75,18 @@ class FactIndex:
     segments it overlaps and of the tail.
 
     Args:
-        read_rows: reads the rows of published segments.
-        window_rows: most rows one call may read from segments.
-        window_calls: calls that may read rows at the same time.
-        window_queue: calls that may wait for their turn to.
+        read_rows, window_rows, window_calls, window_queue: how rows are read, see `WindowSums`.
     """
 
     def __init__(
         self, read_rows: SegmentRows, *, window_rows: int, window_calls: int = 2, window_queue: int = 16
     ) -> None:
-        self._read_rows = read_rows
-        self._window_rows = window_rows
+        self._rows = WindowSums(
+            read_rows, window_rows=window_rows, window_calls=window_calls, window_queue=window_queue
+        )
         self._chains: Mapping[ChainKey, PartitionSums] = {}
         self._changing = threading.Lock()
         self._loading: str | None = "the store's segments are not listed yet"
-        self._reading = threading.Semaphore(window_calls)
-        self._admitted = threading.Semaphore(window_calls + window_queue)
 
     # What changes it. Each chain's events come in order; those of several chains may come from several threads.
 
@@ -134,7 +105,7 @@ class FactIndex:
             if promoted is not None:
                 self._replace(info.chain, promoted)
                 return
-        sums = self._sum_segment(info, EVERYTHING)  # takes long, so the others go on
+        sums = self._rows.of_segment(info)  # takes long, so the others go on
         with self._changing:
             chain = self._chain(info.chain)
             if info.base_offset not in chain.segments:
@@ -207,50 +178,8 @@ class FactIndex:
             elif window.overlaps(*span):
                 cut.append(chain)
         if cut:
-            groups += self._sum_rows(cut, window, instance_ids).items()
+            groups += self._rows.of_window(cut, window, instance_ids).items()
         return Selection(groups, as_of)
-
-    def _sum_rows(
-        self, chains: Sequence[PartitionSums], window: TimeWindow, instance_ids: Collection[str] | None
-    ) -> Sums:
-        """Sums over the rows of a window, one batch of a segment in memory at a time."""
-        segments = [
-            info
-            for chain in chains
-            for info in chain.segments.values()
-            if window.overlaps(info.first_time_ns, info.last_time_ns)
-        ]
-        rows = sum(info.rows for info in segments)
-        if rows > self._window_rows:
-            raise WindowTooLarge(rows, self._window_rows)
-        sums: Sums = {}
-        if segments:
-            wanted = FactFilter(window.from_ns, window.to_ns, instance_ids)
-            with self._slot():
-                for info in segments:
-                    sums = add_sums(sums, self._sum_segment(info, wanted))
-        for chain in chains:
-            for batch in chain.tail.batches:
-                if window.overlaps(batch.reach.first_time_ns, batch.reach.last_time_ns):
-                    sums = add_sums(sums, sums_of(_inside(batch.rows.facts, window, instance_ids)))
-        return sums
-
-    def _sum_segment(self, info: SegmentInfo, wanted: FactFilter) -> Sums:
-        sums: Sums = {}
-        for rows in self._read_rows(info, wanted):
-            sums = add_sums(sums, sums_of(rows.facts))
-        return sums
-
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        """A turn to read rows."""
-        if not self._admitted.acquire(blocking=False):
-            raise TooManyWindows("as many calls as may are reading windows already")
-        try:
-            with self._reading:
-                yield
-        finally:
-            self._admitted.release()
 
     def _chain(self, key: ChainKey) -> PartitionSums:
         return self._chains.get(key, PartitionSums())
@@ -261,14 +190,6 @@ class FactIndex:
 
 def _of(instance_ids: Collection[str] | None, sums: Sums) -> Iterator[tuple[GroupKey, GroupSums]]:
     return ((key, group) for key, group in sums.items() if instance_ids is None or key.instance_id in instance_ids)
-
-
-def _inside(facts: FactBatch, window: TimeWindow, instance_ids: Collection[str] | None) -> FactBatch:
-    """The facts of a window and of some instances."""
-    mask = window.mask(facts.timestamps_ns)
-    if instance_ids is not None:
-        mask &= np.fromiter((one in instance_ids for one in facts.instance_ids), np.bool_, len(facts))
-    return facts if mask.all() else facts.select(np.flatnonzero(mask))
 
 
 def _check_known(instance_ids: Collection[str], chains: Sequence[tuple[ChainKey, PartitionSums]]) -> None:

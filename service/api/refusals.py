@@ -6,8 +6,9 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 
-from service.api.index import IndexLoading, TooManyWindows, UnknownInstances, WindowTooLarge
+from service.api.index import IndexLoading, UnknownInstances
 from service.api.problems import ApiProblem, parameter_problem, respond
+from service.api.window_sums import TooManyWindows, WindowTooLarge
 
 
 def install_refusals(app: FastAPI) -> None:
