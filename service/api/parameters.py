@@ -8,7 +8,7 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from service.api.problems import invalid_parameters, parameter_problem
+from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
 from service.api.windows import TimeWindow, parse_time
 
 MAX_VALUES = 1000
@@ -18,7 +18,7 @@ def _nanoseconds(value: Any) -> int:
     try:
         return parse_time(value)
     except ValueError as error:
-        raise PydanticCustomError("unusable", "{reason}", {"reason": str(error)}) from None
+        raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
 
 
 _Instant = Annotated[
@@ -60,8 +60,7 @@ class QueryParameters(BaseModel):
     )
     block_bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = Field(
         default=None,
-        description="what if a block took so many bytes: an integer from 1 charged to every block instead of what "
-        "each fact carries",
+        description="bytes to charge every block instead of what each fact carries (what if?), an integer from 1",
         examples=[1048576],
     )
 

@@ -16,6 +16,9 @@ from starlette.exceptions import HTTPException
 from schemas.answers import ParameterProblem, Problem
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
+UNUSABLE = "unusable"
+"""Type of a pydantic error whose message follows the parameter's name and value and says what to send."""
+
 _TYPE_PREFIX = "urn:litehit:problem:"
 _SHOWN = 100  # characters of a value that are echoed
 _log = structlog.get_logger()
@@ -65,7 +68,7 @@ def invalid_parameters(errors: Sequence[ParameterProblem]) -> ApiProblem:
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "invalid-parameter",
         "A parameter can't be used",
-        "; ".join(error.detail for error in errors),
+        ". ".join(error.detail for error in errors),
         errors,
     )
 
@@ -141,11 +144,13 @@ def _from_pydantic(error: Mapping[str, Any], known: Mapping[str, str]) -> Parame
         return parameter_problem(
             name, error["input"], f"is no parameter of this call; {meant}It takes {', '.join(sorted(known))}"
         )
-    takes = f"; {name} is {known[name]}" if known.get(name) else ""
+    if error["type"] == UNUSABLE:
+        return parameter_problem(name, error["input"], error["msg"])
+    send = f"; send {known[name]}" if known.get(name) else ""
     if error["type"] == "missing":
-        return parameter_problem(name, None, f"is missing{takes}")
+        return parameter_problem(name, None, f"is missing{send}")
     reason = error["msg"]
-    return parameter_problem(name, error["input"], f"can't be used: {reason[:1].lower()}{reason[1:]}{takes}")
+    return parameter_problem(name, error["input"], f"can't be used ({reason[:1].lower()}{reason[1:]}){send}")
 
 
 def _shorten(text: str, limit: int = _SHOWN) -> str:

@@ -31,7 +31,7 @@ def problem_of(response: Any, status: int) -> Problem:
 @pytest.mark.parametrize(
     ("query", "parameter", "value", "says"),
     [
-        ("", "capacity_gb", None, "is missing; capacity_gb is a finite number of binary GB"),
+        ("", "capacity_gb", None, "is missing; send a finite number of binary GB"),
         ("capacity_gb=1&capacity=8", "capacity", "8", "did you mean capacity_gb?"),
         ("capacity_gb=8&window=1d", "window", "1d", "It takes block_bytes, capacity_gb, from, instance_id, to"),
         ("capacity_gb=nan", "capacity_gb", "nan", "finite number"),
@@ -48,7 +48,12 @@ def problem_of(response: Any, status: int) -> Problem:
         ("capacity_gb=1&block_bytes=9223372036854775808", "block_bytes", "9223372036854775808", "less than"),
         ("capacity_gb=1&block_bytes=1&block_bytes=2", "block_bytes", "1, 2", "given 2 times; send it once"),
         ("capacity_gb=1&from=1&from=2", "from", "1, 2", "given 2 times; send it once"),
-        ("capacity_gb=1&from=yesterday", "from", "yesterday", "send for example 2025-01-31T09:30:00.123456789Z"),
+        (
+            "capacity_gb=1&from=yesterday",
+            "from",
+            "yesterday",
+            "from 'yesterday' is neither integer nanoseconds nor",
+        ),
         ("capacity_gb=1&to=", "to", "", "send for example 2025-01-31T09:30:00.123456789Z"),
         ("capacity_gb=1&to=2025-01-31T09:30:00+01:00", "to", "2025-01-31T09:30:00 01:00", "%2B"),
         ("capacity_gb=1&to=9223372036854775808", "to", "9223372036854775808", "outside 64-bit nanoseconds"),
