@@ -7,6 +7,7 @@ ServiceError
 ├── AddressUnusable        the HTTP API can't listen where it was told to
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
+├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
 │   └── Undeliverable      ... because Kafka refuses one of its records for good
 └── ProducerFailed         the producer is of no more use; the process must end
@@ -16,6 +17,8 @@ ServiceError
 from __future__ import annotations
 
 from litehit.errors import LiteHitError
+
+_SHOWN = 300  # of a sentence that may quote a whole record
 
 
 class ServiceError(LiteHitError):
@@ -48,6 +51,21 @@ class AddressUnusable(ServiceError):
 
 class CannotRestore(ServiceError):
     """A lane's caches can't be rebuilt up to its committed offset."""
+
+
+class TooManyDeadLetters(ServiceError):
+    """So many of a lane's records became dead letters that something else than the records must be wrong.
+
+    Attributes:
+        source: the record that was one too many.
+    """
+
+    def __init__(self, source: str, exceeded: str, sentence: str) -> None:
+        self.source = source
+        super().__init__(
+            f"{source}: {exceeded}; nothing of its batch was handed over; mend what the tap sends or how its instances "
+            f"are registered, or raise the limit, and restart; this record: {sentence[:_SHOWN]}"
+        )
 
 
 class BatchAborted(ServiceError):

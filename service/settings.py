@@ -75,6 +75,15 @@ class Settings(BaseSettings):
         description="key, value and headers of a dead letter; a longer value is cut and flagged. "
         "Keep it under the dead-letter topic's max.message.bytes",
     )
+    dead_letter_max_consecutive: Annotated[int, Field(ge=0)] = Field(
+        default=1000, description="more dead letters in a row stop their lane; 0: no limit"
+    )
+    dead_letter_max_share: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.5, description="a larger share of dead letters in dead_letter_window stops their lane; 1: no limit"
+    )
+    dead_letter_window: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        default=10_000, description="records of a lane over which dead_letter_max_share is judged"
+    )
 
     # Archive.
     archive_group_id: str = Field(default="litehit-archive", description="group that shows the archiver's lag")

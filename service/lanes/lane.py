@@ -13,9 +13,11 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER, Reason
+from service.errors import TooManyDeadLetters
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lanes.counts import LaneCounts
 from service.lanes.dead_letters import dead_letter
+from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
 from service.lanes.status import InstanceStatus
 from service.records import OutputRecord, SourceRecord
 
@@ -66,6 +68,7 @@ class _Sorted:
     shares: dict[str, _Share] = field(default_factory=dict)
     poison: list[tuple[SourceRecord, Reason, str]] = field(default_factory=list)
     ignored: int = 0
+    too_many: TooManyDeadLetters | None = None
 
 
 class _Poison(Exception):
@@ -85,13 +88,22 @@ class Lane:
         registry: the instances that are known.
         trace_format: how a record is read.
         targets: where the output goes.
+        limits: how many dead letters are taken for single bad records.
     """
 
-    def __init__(self, partition: int, registry: Registry, trace_format: TraceFormat, targets: LaneTargets) -> None:
+    def __init__(
+        self,
+        partition: int,
+        registry: Registry,
+        trace_format: TraceFormat,
+        targets: LaneTargets,
+        limits: PoisonLimits = NO_LIMITS,
+    ) -> None:
         self.partition = partition
         self._registry = registry
         self._format = trace_format
         self._targets = targets
+        self._poison = PoisonWatch(limits)
         self._engines: dict[str, InstanceEngine] = {}
         self._latest_ns: dict[str, int] = {}
         self._next_offset = 0
@@ -102,8 +114,14 @@ class Lane:
         return self._next_offset
 
     def process(self, records: Sequence[SourceRecord]) -> LaneOutput:
-        """Turn records, which must follow those before in offset order, into facts and dead letters."""
+        """Turn records, which must follow those before in offset order, into facts and dead letters.
+
+        Raises:
+            TooManyDeadLetters: they exceed the limits; nothing of the batch may be handed over.
+        """
         batch = self._sort(records)
+        if batch.too_many is not None:
+            raise batch.too_many
         facts: dict[int, OutputRecord] = {}
         clamped = 0
         for instance_id, share in batch.shares.items():
@@ -153,7 +171,11 @@ class Lane:
                 request = self._read(record)
             except _Poison as poison:
                 batch.poison.append((record, poison.reason, str(poison)))
+                exceeded = self._poison.count(True)
+                if exceeded is not None and batch.too_many is None:
+                    batch.too_many = TooManyDeadLetters(record.source, exceeded, str(poison))
                 continue
+            self._poison.count(False)
             if request is None:
                 batch.ignored += 1
                 continue

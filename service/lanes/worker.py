@@ -11,11 +11,12 @@ from confluent_kafka import KafkaException
 
 from litehit.registry import Registry
 from service import formats
-from service.errors import BatchAborted, CannotRestore, Undeliverable
+from service.errors import BatchAborted, CannotRestore, TooManyDeadLetters, Undeliverable
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import LaneCounts
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneTargets
+from service.lanes.poison_limit import PoisonLimits
 from service.lanes.requests_consumer import Polled, RequestsConsumer
 from service.lanes.restore import plan_restore
 from service.lanes.seat import Phase, Seat
@@ -62,6 +63,7 @@ class LanesWorker:
         self._stop = threading.Event()
         self._format = formats.get("native")
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
+        self._limits = PoisonLimits.of(settings)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap)
         self._seats: dict[int, Seat] = {}
@@ -143,6 +145,9 @@ class LanesWorker:
             seat = self._seats[partition]
             try:
                 output = seat.process(records)
+            except TooManyDeadLetters as error:
+                self._stop_seat(seat, str(error))
+                continue
             except Exception as error:
                 # Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on.
                 log.exception("lane_failed", partition=partition, first_offset=records[0].offset)
@@ -212,7 +217,7 @@ class LanesWorker:
             self._back_off()
             return
         seat.end_offset = end
-        seat.begin(plan, Lane(seat.partition, self._registry, self._format, self._targets))
+        seat.begin(plan, Lane(seat.partition, self._registry, self._format, self._targets, self._limits))
         if self._holding:
             self._consumer.pause([seat.partition])
         log.info("lane_begun", partition=seat.partition, start=plan.start, target=plan.target, end=end)

@@ -1,0 +1,91 @@
+"""Dead letters in a row and in a window, counted record by record against a slow count."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litehit.registry import Registry
+from schemas.dead_letter import Reason
+from service import formats
+from service.errors import TooManyDeadLetters
+from service.lanes.lane import Lane, LaneTargets
+from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
+from service.records import SourceRecord
+from service.settings import Settings
+from tests import lanes_harness as harness
+
+GOOD = harness.event(harness.make_requests(1, seed=1)[0])
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return harness.registry(tmp_path_factory.mktemp("registry"))
+
+
+def lane(known: Registry, limits: PoisonLimits) -> Lane:
+    return Lane(0, known, formats.get("native"), LaneTargets("facts", "dead", 10_000), limits)
+
+
+def records(outcomes: str, first: int = 0) -> list[SourceRecord]:
+    """`x` is a bad record, anything else a good one."""
+    return [
+        SourceRecord("requests", 0, offset, None, b"{" if outcome == "x" else GOOD, 1)
+        for offset, outcome in enumerate(outcomes, first)
+    ]
+
+
+@given(
+    st.lists(st.booleans(), max_size=60),
+    st.integers(0, 5),
+    st.sampled_from([0.1, 0.25, 0.5, 0.9, 1.0]),
+    st.integers(1, 12),
+)
+def test_each_record_is_judged_as_a_slow_count_judges_it(
+    outcomes: list[bool], consecutive: int, share: float, window: int
+) -> None:
+    watch = PoisonWatch(PoisonLimits(consecutive, share, window))
+    for position, dead in enumerate(outcomes, 1):
+        seen = outcomes[:position]
+        in_a_row = position - max((place for place, one in enumerate(seen, 1) if not one), default=0)
+        last = seen[-window:]
+        too_many = (consecutive > 0 and in_a_row > consecutive) or (len(last) == window and sum(last) > share * window)
+        assert (watch.count(dead) is not None) == (dead and too_many)
+
+
+def test_the_lane_stops_at_the_record_that_is_one_too_many(known: Registry) -> None:
+    limits = PoisonLimits(consecutive=3, share=1.0, window=1)
+    assert lane(known, limits).process(records("xxx.xxx.")).counts.dead_letters == {Reason.MALFORMED_JSON: 6}
+    with pytest.raises(TooManyDeadLetters, match="requests/0/7: 4 dead letters in a row") as caught:
+        lane(known, limits).process(records("..x.xxxx."))
+    assert "LITEHIT_DEAD_LETTER_MAX_CONSECUTIVE" in str(caught.value)
+    assert "is not valid JSON" in str(caught.value)
+
+
+def test_a_run_goes_on_over_batches_and_a_restore_which_is_not_judged_itself(known: Registry) -> None:
+    limits = PoisonLimits(consecutive=3, share=1.0, window=1)
+    restored = lane(known, limits)
+    restored.replay(records("..xxxxx"))
+    with pytest.raises(TooManyDeadLetters, match="6 dead letters in a row"):
+        restored.process(records("x", first=7))
+    restored = lane(known, limits)
+    restored.replay(records("..xx"))
+    restored.process(records("x.xx", first=4))
+    with pytest.raises(TooManyDeadLetters, match="requests/0/9: 4 dead letters in a row"):
+        restored.process(records("xx", first=8))
+
+
+def test_a_share_counts_once_the_window_is_full(known: Registry) -> None:
+    limits = PoisonLimits(consecutive=0, share=0.5, window=6)
+    assert lane(known, limits).process(records("xxxxx.....")).counts.consumed == 10
+    with pytest.raises(TooManyDeadLetters, match=r"requests/0/8: 4 dead letters among the last 6 records, .* 0\.5 of"):
+        lane(known, limits).process(records("....x.xxx"))
+
+
+def test_no_limits_take_everything(known: Registry) -> None:
+    assert lane(known, NO_LIMITS).process(records("x" * 2000)).counts.consumed == 2000
+
+
+def test_limits_come_from_the_settings() -> None:
+    assert PoisonLimits.of(Settings()) == PoisonLimits(1000, 0.5, 10_000)
