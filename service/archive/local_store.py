@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from service.archive.errors import AlreadyExists, NotFound, StoreError
 from service.archive.store import Data, StoredFile, check_path
+from service.crash_points import CrashPoint, crash_point
 
 _TEMPORARY = ".tmp-"
 
@@ -121,6 +122,7 @@ def _publish(target: Path, data: Data) -> None:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
+        crash_point(CrashPoint.MID_PUBLISH)
         os.fsync(descriptor)
         os.link(temporary, target)
     _sync_folder(target.parent)

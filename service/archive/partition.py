@@ -16,6 +16,7 @@ from service.archive.listener import FactListener
 from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table, segment_path
 from service.archive.store import Store
 from service.archive.tail import OpenTail, SegmentLimits
+from service.crash_points import CrashPoint, crash_point
 from service.metrics import ArchiveMetrics
 
 _log = structlog.get_logger()
@@ -112,6 +113,7 @@ class PartitionArchive:
             except AlreadyExists:
                 info = self._yield_to_winner(table)
             else:
+                crash_point(CrashPoint.AFTER_PUBLISH)
                 self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)
                 _log.info("segment_published", path=info.path, rows=info.rows, end_offset=info.end_offset)
             self.tail.cut(info.end_offset)

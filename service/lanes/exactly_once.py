@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar
 
 from confluent_kafka import KafkaException, Producer
 
+from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted
 from service.lanes.membership import Membership
 from service.lanes.producing import CALL_SECONDS, Deliveries, call_by_flag, produce, producer_config
@@ -50,8 +51,10 @@ class ExactlyOnce:
         try:
             for record in batch.outputs:
                 produce(self._producer, record, self._deliveries)
+            crash_point(CrashPoint.MID_TRANSACTION)
             group = self._membership.metadata()
             self._call(lambda: self._producer.send_offsets_to_transaction(batch.offsets(), group, CALL_SECONDS))
+            crash_point(CrashPoint.BEFORE_COMMIT)
             self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))
         except BatchAborted as cause:
             self._abort(cause)

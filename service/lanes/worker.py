@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 
 from litehit.registry import Registry
 from service import formats
+from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted, CannotRestore, TooManyDeadLetters, Undeliverable
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import LaneCounts
@@ -160,11 +161,13 @@ class LanesWorker:
                 ledgers[partition] = output.counts
         if not positions:
             return
+        crash_point(CrashPoint.BEFORE_PRODUCE)
         try:
             self._transaction.commit(MicroBatch(outputs, self._settings.requests_topic, self._generation, positions))
         except BatchAborted as error:
             self._rebuild(positions, error)
             return
+        crash_point(CrashPoint.AFTER_COMMIT)
         self._failures = 0
         for partition, counts in ledgers.items():
             self._seats[partition].handed_over(counts)
