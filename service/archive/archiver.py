@@ -72,6 +72,7 @@ class Archiver:
         self._ends: dict[int, int] = {}
         self._committed: dict[int, int] = {}
         self._measured_at = 0.0
+        self._lag_known = True
         self._status = ArchiveStatus("the store's segments are not listed yet")
         self._consumer = FactsConsumer(settings, bootstrap)
         self._offsets = FactsOffsets(settings, bootstrap)
@@ -111,9 +112,8 @@ class Archiver:
             ends = self._ends
         stopped = {partition for partition, one in known.items() if one.error is not None}
         next_offsets = {partition: one.next_offset for partition, one in known.items()}
-        return max(
-            0, *(end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped)
-        )
+        waiting = [end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped]
+        return max([0, *waiting])
 
     def _begin(self, stop: threading.Event) -> None:
         """Find out where to go on, waiting for the store and the broker as long as it takes."""
@@ -196,8 +196,11 @@ class Archiver:
             self._ends = self._offsets.ends(self._seats)
             lows = self._offsets.begins(gone)
         except KafkaException as error:
-            _log.warning("lag_unknown", error=str(error))
+            if self._lag_known:
+                _log.warning("lag_unknown", error=str(error))
+            self._lag_known = False
             return
+        self._lag_known = True
         for partition, low in lows.items():
             seat = self._seats[partition]
             missing = self._missing(seat.archive, low)

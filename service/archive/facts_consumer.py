@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from service.archive.decode import FetchedFacts, source_header
 from service.settings import Settings
@@ -75,19 +76,19 @@ class FactsConsumer:
             KafkaException: the consumer is of no more use.
         """
         fetched = Fetched()
+        messages: defaultdict[int, list[Message]] = defaultdict(list)
         for message in self._client.consume(_CONSUME_RECORDS, _CONSUME_SECONDS):
-            error, partition, offset = message.error(), message.partition(), message.offset()
+            error, partition = message.error(), message.partition()
             if error is not None:
-                _note_event(error, partition, offset, fetched)
-                continue
-            assert partition is not None
-            assert offset is not None
-            facts = fetched.facts.get(partition)
-            if facts is None:
-                facts = fetched.facts[partition] = FetchedFacts([], [], [])
-            facts.offsets.append(offset)
-            facts.values.append(message.value())
-            facts.sources.append(source_header(cast("_Headers", message.headers())))
+                _note_event(error, partition, message.offset(), fetched)
+            else:
+                messages[cast("int", partition)].append(message)
+        for partition, own in messages.items():
+            fetched.facts[partition] = FetchedFacts(
+                cast("list[int]", [message.offset() for message in own]),
+                cast("list[bytes | None]", [message.value() for message in own]),
+                [source_header(cast("_Headers", message.headers())) for message in own],
+            )
         return fetched
 
     def commit(self, offsets: Mapping[int, int]) -> None:

@@ -265,3 +265,15 @@ def test_the_backlog_counts_what_is_in_the_topic_now(
         running.wait_consumed([5, 8, 0, 0])
         assert running.archiver.backlog() == 0
     assert running.archiver.backlog() == 0
+
+
+def test_nothing_waits_for_an_archiver_whose_partitions_all_stopped(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
+) -> None:
+    for partition in range(layout.partitions):
+        topic.send_value(partition, b"no fact", 2)
+    with RunningArchiver(settings, broker.bootstrap, layout) as running:
+        status = running.wait_until(lambda now: bool(now.partitions) and all(one.error for one in now.partitions))
+        assert len(status.waiting) == layout.partitions
+        assert running.archiver.backlog() == 0
+    assert archived(settings.store, layout.facts_generation) == {}
