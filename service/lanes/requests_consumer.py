@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import structlog
-from confluent_kafka import (
-    TIMESTAMP_NOT_AVAILABLE,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from service.lanes.membership import Membership
 from service.lanes.restore import Committed
-from service.records import Headers, SourceRecord
+from service.messages import source_record
+from service.records import SourceRecord
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -101,7 +95,7 @@ class RequestsConsumer:
         polled = Polled()
         for message in self.client.consume(limit, _CONSUME_SECONDS):
             if message.error() is None:
-                record = _source_record(message)
+                record = source_record(message)
                 polled.records.setdefault(record.partition, []).append(record)
             else:
                 _note_event(message, polled)
@@ -199,17 +193,3 @@ def _note_event(message: Message, polled: Polled) -> None:
         raise KafkaException(error)
     else:
         log.warning("consumer_event", partition=partition, error=error.str())
-
-
-def _source_record(message: Message) -> SourceRecord:
-    kind, timestamp_ms = message.timestamp()
-    # librdkafka's types also tell what `produce` takes; a consumed message always has its place, and headers as pairs.
-    return SourceRecord(
-        topic=cast("str", message.topic()),
-        partition=cast("int", message.partition()),
-        offset=cast("int", message.offset()),
-        key=message.key(),
-        value=message.value(),
-        timestamp_ms=None if kind == TIMESTAMP_NOT_AVAILABLE or timestamp_ms < 0 else timestamp_ms,
-        headers=cast("Headers", tuple(message.headers() or ())),
-    )
