@@ -16,8 +16,8 @@ from schemas.fact import RequestFact
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.errors import UndecodableFact
 
-# What RequestFact.model_validate_json calls. Curves have one or two segments; then simdjson or Arrow's JSON reader, with
-# the rules of the model checked on columns, saved less than a tenth.
+# What RequestFact.model_validate_json calls. Curves have one or two segments; then simdjson or Arrow's JSON reader,
+# with the rules of the model checked on columns, saved less than a tenth.
 _validate = RequestFact.__pydantic_validator__.validate_json
 
 
