@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from litehit.errors import LengthMismatch, UnknownInstance
 from litehit.facts import FactBatch
 from litehit.instance import InstanceEngine
@@ -105,7 +103,6 @@ class Lane:
         self._targets = targets
         self._poison = PoisonWatch(limits)
         self._engines: dict[str, InstanceEngine] = {}
-        self._latest_ns: dict[str, int] = {}
         self._next_offset = 0
 
     @property
@@ -125,9 +122,10 @@ class Lane:
         facts: dict[int, OutputRecord] = {}
         clamped = 0
         for instance_id, share in batch.shares.items():
-            requests = RequestBatch.from_requests(share.requests)
-            clamped += self._note_times(instance_id, requests)
-            computed = self._engines[instance_id].process(requests)
+            engine = self._engines[instance_id]
+            before = engine.core.clamped_requests()
+            computed = engine.process(RequestBatch.from_requests(share.requests))
+            clamped += engine.core.clamped_requests() - before
             facts.update(self._fact_records(records, share.rows, computed))
         dead_letters = tuple(
             dead_letter(
@@ -152,9 +150,7 @@ class Lane:
     def replay(self, records: Sequence[SourceRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
         for instance_id, share in self._sort(records).shares.items():
-            requests = RequestBatch.from_requests(share.requests)
-            self._note_times(instance_id, requests)
-            self._engines[instance_id].process(requests)
+            self._engines[instance_id].process(RequestBatch.from_requests(share.requests))
 
     def instances(self) -> tuple[InstanceStatus, ...]:
         """The cores held, by instance id."""
@@ -212,16 +208,6 @@ class Lane:
         if engine is None:
             engine = self._engines[instance_id] = InstanceEngine(self._registry.resolve(instance_id))
         return engine
-
-    def _note_times(self, instance_id: str, requests: RequestBatch) -> int:
-        """How many of the requests lie behind an earlier one of their instance."""
-        times = requests.timestamps_ns
-        latest = np.maximum.accumulate(times)
-        before = self._latest_ns.get(instance_id)
-        if before is not None:
-            latest = np.maximum(latest, before)
-        self._latest_ns[instance_id] = int(latest[-1])
-        return int(np.count_nonzero(times < latest))
 
     def _fact_records(
         self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch
