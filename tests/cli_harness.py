@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,11 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def litehit(
-    *arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None, check: bool = True, **settings: str
+    *arguments: str | Path,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    check: bool = True,
+    settings: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end; without `check` its exit code is the caller's to look at."""
     done = subprocess.run(
@@ -38,7 +42,7 @@ def litehit(
         capture_output=True,
         timeout=SECONDS,
         cwd=cwd,
-        env=environment(**settings),
+        env=environment(**(settings or {})),
         check=False,
     )
     if check and done.returncode:
@@ -55,11 +59,13 @@ class RunningService:
         url: of its API.
     """
 
-    def __init__(self, *arguments: str | Path, cwd: Path | None = None) -> None:
+    def __init__(
+        self, *arguments: str | Path, cwd: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "service.cli", "serve", "--port", "0", *map(str, arguments)],
             stderr=subprocess.PIPE,
-            env=environment(LITEHIT_LOG_FORMAT="json"),
+            env=environment(LITEHIT_LOG_FORMAT="json", **(settings or {})),
             cwd=cwd,
         )
         self.events: list[dict[str, Any]] = []

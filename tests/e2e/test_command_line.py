@@ -171,8 +171,10 @@ def test_publish_without_a_broker_says_how_to_start_one(folder: Path) -> None:
 def test_a_setting_of_the_environment_is_an_option(folder: Path) -> None:
     where = ("--format", "native", "--out", folder)
     registry = str(folder / "registry.yaml")
-    assert b"wrote 5" in litehit("replay", folder / "trace.jsonl", *where, LITEHIT_REGISTRY=registry).stdout
-    done = litehit("replay", folder / "trace.jsonl", *where, LITEHIT_PORT="x", check=False)
+    assert (
+        b"wrote 5" in litehit("replay", folder / "trace.jsonl", *where, settings={"LITEHIT_REGISTRY": registry}).stdout
+    )
+    done = litehit("replay", folder / "trace.jsonl", *where, settings={"LITEHIT_PORT": "x"}, check=False)
     assert done.returncode == 2
     assert b"LITEHIT_PORT" in done.stderr
 
@@ -190,7 +192,9 @@ def test_generate_is_the_same_for_the_same_seed(folder: Path) -> None:
 
 
 def test_schema_writes_every_document(folder: Path) -> None:
-    written = litehit("schema", folder / "schemas", LITEHIT_FACTS_TOPIC="mine.facts").stdout.decode().split()
+    written = (
+        litehit("schema", folder / "schemas", settings={"LITEHIT_FACTS_TOPIC": "mine.facts"}).stdout.decode().split()
+    )
     assert sorted(map(str, (folder / "schemas").iterdir())) == sorted(written)
     documents = {Path(path).name: json.loads(Path(path).read_text(encoding="utf-8")) for path in written}
     assert documents["asyncapi.json"]["channels"]["facts"]["address"] == "mine.facts"
