@@ -15,7 +15,8 @@ class AggregateCurve:
     each and the hits before each: 24 bytes a piece, however many curves were added.
 
     Added curves gather in a buffer that is folded in when it outgrows the breakpoints, so that adding costs a few sorts
-    of each segment in all. Not safe for use by two threads at once.
+    of each segment in all. A read folds the buffer in; reads after it change nothing, so threads may share an aggregate
+    that is read once and then no longer added to. Else it is not safe for use by two threads at once.
     """
 
     def __init__(self) -> None:

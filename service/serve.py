@@ -127,7 +127,7 @@ class _Process:
 
     def start_api(self, index: FactIndex, archiver: Archiver | None) -> None:
         settings = self._settings
-        follower = StoreFollower(Catalog(self._store), index, settings.follow_seconds)
+        follower = StoreFollower(Catalog(self._store, settings.facts_topic), index, settings.follow_seconds)
         self._status.append(api_waiting(follower.waiting))
         app = create_app(
             index,
