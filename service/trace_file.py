@@ -39,7 +39,7 @@ class TraceFile:
         self._lines = iter(self._raw)
         if compression := _COMPRESSION.get(path.suffix):
             stream = self._opened.enter_context(pa.CompressedInputStream(self._raw, compression))
-            self._lines = iter(io.BufferedReader(cast(io.RawIOBase, stream)))
+            self._lines = iter(io.BufferedReader(cast("io.RawIOBase", stream)))
 
     def __enter__(self) -> TraceFile:
         return self
