@@ -65,6 +65,7 @@ def renumber(
 _ARRAYS = {
     "keys": np.int64,
     "positions": np.int32,
+    "slots": np.uint64,
     "epoch_times": np.int64,
     "epoch_positions": np.int64,
     "clock": np.int64,
@@ -72,8 +73,21 @@ _ARRAYS = {
 }
 
 
+@kernel()
+def _is_permutation(positions: Positions) -> bool:
+    seen = np.zeros((len(positions) >> 6) + 1, np.uint64)
+    for position in positions:
+        if position < 0 or position >= len(positions):
+            return False
+        bit = np.uint64(1) << np.uint64(position & 63)
+        if seen[position >> 6] & bit:
+            return False
+        seen[position >> 6] |= bit
+    return True
+
+
 def check_state(state: Mapping[str, np.ndarray]) -> None:
-    """Check that arrays are a state as `LiteHit.state` gives it, except that keys are distinct.
+    """Check that arrays are a state as `LiteHit.state` gives it, except for the content of slots.
 
     Raises:
         StateError: names the array and what is wrong with it.
@@ -91,9 +105,10 @@ def check_state(state: Mapping[str, np.ndarray]) -> None:
         raise StateError(f"ttl {ttl} is negative")
     blocks = len(state["keys"])
     positions = state["positions"]
-    if len(positions) != blocks:
-        raise StateError(f"positions has {len(positions)} elements for {blocks} keys")
-    if blocks and (positions.min() < 0 or positions.max() >= blocks or np.bincount(positions).max() > 1):
+    for name in ("positions", "slots"):
+        if len(state[name]) != blocks:
+            raise StateError(f"{name} has {len(state[name])} elements for {blocks} keys")
+    if not _is_permutation(positions):
         raise StateError(f"positions is no permutation of 0..{blocks - 1}")
     _check_epochs(state, ttl, blocks)
 

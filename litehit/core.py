@@ -10,6 +10,7 @@ from litehit import batch_kernel, compaction, key_table, recency
 from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, SCALARS, SEGMENTS
 from litehit.curves import FlatCurves, Int64Array
 from litehit.errors import StateError, TooManyBlocks
+from litehit.frozen import FrozenCore, State
 from litehit.mapped import MappedArray
 from schemas.block_keys import BlockKeyArray, block_keys_array
 from schemas.fact import HitCurve
@@ -20,7 +21,6 @@ MAX_BLOCKS = 2**30
 _MAX_POSITIONS = 2**31 - recency.GROUP_BITS
 _BLOCK_GROWTH = 1.5
 _BEGINNING_OF_TIME = -(2**63)
-State = dict[str, np.ndarray]
 
 
 class LiteHit:
@@ -181,24 +181,29 @@ class LiteHit:
         alive = np.flatnonzero(positions >= self._scalars[FRONTIER])
         return self._keys.array[alive[np.argsort(positions[alive])[::-1]]]
 
+    def freeze(self) -> FrozenCore:
+        """A copy of all it holds, quickly made; its `state` is this core's."""
+        blocks = int(self._scalars[BLOCKS])
+        epochs = int(self._scalars[END_EPOCH])
+        return FrozenCore(
+            self.ttl,
+            self._scalars,
+            self._keys.array[:blocks],
+            self._positions.array[:blocks],
+            self._epoch_times[:epochs],
+            self._epoch_positions[:epochs],
+            self._bitmap,
+        )
+
     def state(self) -> State:
         """The whole state as plain arrays that share no memory with the core; U blocks, E epochs.
 
         `keys` int64[U] in order of first sight; `positions` int32[U], a permutation of 0..U-1, the least recently
-        used block at 0; `epoch_times` int64[E] and `epoch_positions` int64[E]: positions from `epoch_positions[e]` on
-        were last accessed at `epoch_times[e]`; `clock` int64[1]; `ttl` int64[1].
+        used block at 0; `slots` uint64[U], ascending: the upper half of each key's hash, below it its place in `keys`
+        plus 1; `epoch_times` int64[E] and `epoch_positions` int64[E]: positions from `epoch_positions[e]` on were last
+        accessed at `epoch_times[e]`; `clock` int64[1]; `ttl` int64[1].
         """
-        self._compact(0)
-        blocks = int(self._scalars[BLOCKS])
-        epochs = int(self._scalars[END_EPOCH])
-        return {
-            "keys": self._keys.array[:blocks].copy(),
-            "positions": self._positions.array[:blocks].copy(),
-            "epoch_times": self._epoch_times[:epochs].copy(),
-            "epoch_positions": self._epoch_positions[:epochs].copy(),
-            "clock": self._scalars[CLOCK : CLOCK + 1].copy(),
-            "ttl": np.array([self.ttl], np.int64),
-        }
+        return self.freeze().state
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], *, slack_positions: int = 4096) -> LiteHit:
@@ -222,7 +227,10 @@ class LiteHit:
         core._scalars[CLOCK] = state["clock"][0]
         core._scalars[END_EPOCH] = len(core._epoch_times)
         core._allocate_order(blocks, 0)
-        core._rebuild_table(blocks)
+        core._table = key_table.allocate(key_table.slots_for(blocks))
+        wrong = key_table.fill_sorted(core._table, core._keys.array, state["slots"])
+        if wrong >= 0:
+            raise StateError(f"slots[{wrong}] = {int(state['slots'][wrong]):#x} fits neither keys nor the slots before")
         return core
 
     # --- room ---------------------------------------------------------------------------------------------------
@@ -296,9 +304,7 @@ class LiteHit:
 
     def _rebuild_table(self, blocks: int) -> None:
         self._table = key_table.allocate(key_table.slots_for(blocks))
-        twin = key_table.insert_all(self._table, self._keys.array, blocks)
-        if twin >= 0:
-            raise StateError(f"keys[{twin}] = {int(self._keys.array[twin])} stands in keys twice")
+        key_table.insert_all(self._table, self._keys.array, blocks)
 
 
 def _resized(array: np.ndarray, size: int) -> np.ndarray:

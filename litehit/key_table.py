@@ -19,11 +19,13 @@ from litehit.recency import Integer
 
 Table: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.int64]
+Slots: TypeAlias = NDArray[np.uint64]
 
 _EMPTY = 0
 _TAG_BITS = 0xFFFF_FFFF_0000_0000
 _ID_BITS = 0x0000_0000_FFFF_FFFF
 _MAX_LOAD = 0.8
+_CHECKED_SLOT = 1024
 _AHEAD = 16  # blocks between the prefetch of a slot and its use
 
 
@@ -99,14 +101,12 @@ def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer)
 
 
 @kernel()
-def insert_all(table: Table, key_of: Keys, count: Integer) -> Integer:
-    """Fill an empty table with the blocks 0..count-1; returns the id of a block whose key stood before, or -1."""
+def insert_all(table: Table, key_of: Keys, count: Integer) -> None:
+    """Fill an empty table with the blocks 0..count-1, whose keys are distinct."""
     for block in range(count):
         if block + _AHEAD < count:
             prefetch(table, key_of[block + _AHEAD])
-        if find_or_insert(table, key_of, key_of[block], block) != block:
-            return block
-    return -1
+        find_or_insert(table, key_of, key_of[block], block)
 
 
 @kernel()
@@ -119,3 +119,47 @@ def move_all(source: Table, target: Table) -> None:
             while target[at] != _EMPTY:
                 at = (at + np.uint64(1)) & np.uint64(len(target) - 1)
             target[at] = slot
+
+
+@kernel()
+def slots_of(key_of: Keys, count: Integer, slots: Slots) -> None:
+    """Write what `fill_sorted` takes, before it is sorted: the slots of the blocks 0..count-1, one each."""
+    for block in range(count):
+        slots[block] = (hash_key(key_of[block]) & np.uint64(_TAG_BITS)) | np.uint64(block + 1)
+
+
+@kernel()
+def fill_sorted(table: Table, key_of: Keys, slots: Slots) -> Integer:
+    """Fill an empty table with slots in ascending order: one sequential pass, where `insert_all` jumps about.
+
+    Returns -1, or the index of a slot that does not ascend, names no block, or names one whose key stands before. That
+    slots hold their keys' hashes is checked of some of them.
+    """
+    size = np.uint64(len(table))
+    following = np.uint64(0)  # where the probing of the next slot may end at the earliest
+    previous = np.uint64(0)
+    same_tag = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        block = np.int64(slot & np.uint64(_ID_BITS)) - 1
+        if slot <= previous or block < 0 or block >= len(key_of):
+            return i
+        if i % _CHECKED_SLOT == 0 and (hash_key(key_of[block]) ^ slot) & np.uint64(_TAG_BITS) != 0:
+            return i
+        same_tag = same_tag + 1 if (slot ^ previous) & np.uint64(_TAG_BITS) == 0 else 0
+        for before in range(i - same_tag, i):
+            if key_of[np.int64(slots[before] & np.uint64(_ID_BITS)) - 1] == key_of[block]:
+                return i
+        previous = slot
+        at = max(_home(table, slot), following)
+        if at < size:
+            table[at] = np.int64(slot)
+            following = at + np.uint64(1)
+        else:
+            following = size
+            # Past the end probing goes on from the start, as far as there are homes taken.
+            at = np.uint64(0)
+            while table[at] != _EMPTY:
+                at += np.uint64(1)
+            table[at] = np.int64(slot)
+    return -1

@@ -8,7 +8,7 @@ move pages, arrays grow by a copy.
 from __future__ import annotations
 
 import mmap
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ class MappedArray(Generic[Scalar]):
         self._memory: mmap.mmap | None = None
         self.array: NDArray[Scalar] = np.zeros(0, self._dtype)
         self.resize(size)
+
+    @classmethod
+    def copy_of(cls, source: NDArray[Scalar]) -> Self:
+        """A copy of a one-dimensional array: quicker than NumPy's own where huge pages are to be had."""
+        copy = cls(source.dtype.type, len(source))
+        copy.array[:] = source
+        return copy
 
     def resize(self, size: int) -> None:
         """Grow or shrink to `size` elements, keeping those that stand in both."""

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litehit import key_table
 from litehit.core import LiteHit
 from litehit.curves import Int64Array
 from litehit.errors import StateError
+from litehit.frozen import State
 from litehit.projector import HitCurveProjector
 from litehit.workload import WorkloadSpec, generate
 from schemas.block_keys import BlockKeyError
@@ -289,12 +291,46 @@ def test_arguments_that_do_not_fit_together_are_refused() -> None:
     assert core.current_unique_blocks() == 0
 
 
+def twins(state: State) -> State:
+    """Keys of which two are equal, and slots that fit them."""
+    keys = np.array([1, 2, 3, 3])
+    slots = np.empty(4, np.uint64)
+    key_table.slots_of(keys, 4, slots)
+    return {**state, "keys": keys, "slots": np.sort(slots)}
+
+
+def test_a_state_is_made_while_the_core_goes_on() -> None:
+    core = LiteHit(ttl=10)
+    core.process_batch(*flatten([[1, 2, 3], [4]]), np.array([5, 6]))
+    frozen = core.freeze()
+    core.process_batch(*flatten([[7, 4, 3], list(range(5000))]), np.array([20, 22]))
+    then = LiteHit.from_state(frozen.state)
+    assert then.recency_order().tolist() == [4, 1, 2, 3]
+    assert core.current_unique_blocks() == 5000
+
+
+def test_a_table_filled_in_order_wraps_around_its_end() -> None:
+    """Keys that crowd the last slots of a full table."""
+    table = key_table.allocate(1024)
+    candidates = np.arange(300_000)
+    slots = np.empty(len(candidates), np.uint64)
+    key_table.slots_of(candidates, len(candidates), slots)
+    keys = np.ascontiguousarray(candidates[slots >> np.uint64(54) >= np.uint64(1021)])[:700]
+    slots = np.empty(len(keys), np.uint64)
+    key_table.slots_of(keys, len(keys), slots)
+    slots.sort()
+    assert key_table.fill_sorted(table, keys, slots) == -1
+    assert [key_table.find(table, keys, key) for key in keys] == list(range(len(keys)))
+    assert key_table.find(table, keys, -1) == -1
+
+
 def test_a_damaged_state_is_refused() -> None:
     core = LiteHit(ttl=10)
     core.process_batch(*flatten([[1, 2, 3], [4]]), np.array([5, 6]))
     good = core.state()
     cases = {
-        "keys": (np.array([1, 2, 3, 3]), "stands in keys twice"),
+        "keys": (np.array([5, 6, 7, 8]), r"slots\[0\] = 0x[0-9a-f]+ fits neither keys"),
+        "slots": (good["slots"][[0, 2, 1, 3]], r"slots\[2\] = 0x[0-9a-f]+ fits neither keys"),
         "positions": (np.array([0, 1, 2, 2], np.int32), "no permutation"),
         "epoch_times": (np.array([5, 7]), "do not ascend to the clock"),
         "epoch_positions": (np.array([0, 4]), "do not ascend from 0"),
@@ -306,6 +342,8 @@ def test_a_damaged_state_is_refused() -> None:
             LiteHit.from_state({**good, name: array})
         with pytest.raises(StateError, match=f"{name} is missing"):
             LiteHit.from_state({key: value for key, value in good.items() if key != name})
+    with pytest.raises(StateError, match=r"slots\[\d\] .* fits neither keys nor the slots before"):
+        LiteHit.from_state({**good, **twins(good)})
     with pytest.raises(StateError, match="1-d int64"):
         LiteHit.from_state({**good, "keys": good["keys"].astype(np.float64)})
     assert np.array_equal(LiteHit.from_state(good).recency_order(), core.recency_order())
