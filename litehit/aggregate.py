@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from litehit.curves import FlatCurves, Int64Array
+from litehit.errors import StateError
 
 
 class AggregateCurve:
@@ -41,12 +44,47 @@ class AggregateCurve:
             self._push(other._first, np.diff(other._slope, prepend=0))
 
     def copy(self) -> AggregateCurve:
-        """An independent aggregate of the same curves."""
-        self._fold()
+        """An independent aggregate of the same curves, made at once."""
         twin = AggregateCurve()
-        # Folding replaces these arrays and never writes into them, so they can be shared.
+        # Arrays are replaced and never written into, so they can be shared.
         twin._first, twin._slope, twin._hits_before = self._first, self._slope, self._hits_before
+        twin._pending, twin._pending_size = self._pending.copy(), self._pending_size
         return twin
+
+    def state(self) -> dict[str, Int64Array]:
+        """All of it as plain arrays of P pieces, which are not to be written into.
+
+        `capacities` int64[P], ascending: the first capacity of each piece, in blocks; `slopes` int64[P]: hit blocks
+        that each block of capacity adds there. The last slope is 0.
+        """
+        self._fold()
+        return {"capacities": self._first, "slopes": self._slope}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray]) -> AggregateCurve:
+        """The aggregate whose `state()` this is; the arrays are shared.
+
+        Raises:
+            StateError: an array is missing, has another type or length, or is none that `state()` gives.
+        """
+        for name in ("capacities", "slopes"):
+            if name not in state:
+                raise StateError(f"{name} is missing")
+            if state[name].dtype != np.int64 or state[name].ndim != 1:
+                raise StateError(f"{name} is {state[name].ndim}-d {state[name].dtype}, not 1-d int64")
+        first, slope = state["capacities"], state["slopes"]
+        if len(first) != len(slope):
+            raise StateError(f"slopes has {len(slope)} elements for {len(first)} capacities")
+        if len(first):
+            if first[0] < 1 or np.any(first[1:] <= first[:-1]):
+                raise StateError("capacities do not ascend from at least 1")
+            if np.any(slope < 0) or slope[-1] != 0 or np.any(np.diff(slope, prepend=0) == 0):
+                raise StateError("slopes are negative, do not change from piece to piece, or do not end with 0")
+            if np.dot(slope[:-1].astype(np.float64), np.diff(first).astype(np.float64)) >= _LAST:
+                raise StateError("slopes and capacities add up to more hits than there can be")
+        restored = cls()
+        restored._set(first, slope)
+        return restored
 
     def hits(self, capacity_blocks: int) -> int:
         """Hit blocks at a capacity in blocks (negative: infinite): the sum of `project_blocks` over the curves."""
@@ -106,11 +144,13 @@ class AggregateCurve:
         group = np.flatnonzero(np.diff(capacities, prepend=capacities[0] - 1))
         first, summed = capacities[group], np.add.reduceat(changes, group)
         kept = summed != 0
-        first, slope = first[kept], np.cumsum(summed[kept])
+        self._set(first[kept], np.cumsum(summed[kept]))
+        self._pending, self._pending_size = [], 0
+
+    def _set(self, first: Int64Array, slope: Int64Array) -> None:
         hits_before = np.zeros(len(first), np.int64)
         np.cumsum(slope[:-1] * np.diff(first), out=hits_before[1:])
         self._first, self._slope, self._hits_before = first, slope, hits_before
-        self._pending, self._pending_size = [], 0
 
 
 _FOLD_AT = 1 << 16

@@ -12,7 +12,7 @@ LiteHitError
 ├── RegistryError          a registry file is unusable; names the file and the line
 ├── TraceError             an offline replay failed; names the line and the reason
 ├── FactsError             a facts file is malformed; names the file and the row
-├── StateError             arrays given to LiteHit.from_state are inconsistent
+├── StateError             arrays given to a `from_state` are inconsistent
 └── TooManyBlocks          an instance exceeds the engine's limit of unique blocks
 """
 
@@ -126,7 +126,7 @@ class FactsError(LiteHitError):
 
 
 class StateError(LiteHitError, ValueError):
-    """Arrays given to `LiteHit.from_state` are inconsistent."""
+    """Arrays given to `LiteHit.from_state` or `AggregateCurve.from_state` are inconsistent."""
 
 
 class TooManyBlocks(LiteHitError):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from litehit import aggregate
 from litehit.aggregate import AggregateCurve
-from litehit.curves import FlatCurves
+from litehit.curves import FlatCurves, Int64Array
+from litehit.errors import StateError
 from litehit.projector import HitCurveProjector
 from schemas.fact import HitCurve
 from tests.strategies import curves
@@ -92,6 +93,47 @@ def test_a_copy_goes_its_own_way() -> None:
     assert (original.ceiling(), twin.ceiling()) == (2, 7)
     original.add(FlatCurves.from_curves([((3, 1),)]))
     assert (original.ceiling(), twin.ceiling()) == (3, 7)
+
+
+def test_a_state_round_trip_changes_nothing() -> None:
+    @given(before=st.lists(curves, max_size=5), after=st.lists(curves, max_size=3))
+    def check(before: list[HitCurve], after: list[HitCurve]) -> None:
+        restored = AggregateCurve.from_state(aggregate_of(before).state())
+        restored.add(FlatCurves.from_curves(after))
+        for capacity in CAPACITIES:
+            assert restored.hits(capacity) == brute_force(before + after, capacity)
+        assert {name: part.tolist() for name, part in restored.state().items()} == {
+            name: part.tolist() for name, part in aggregate_of(before + after).state().items()
+        }
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("capacities", "slopes", "message"),
+    [
+        ([1, 3], [1.0, 0.0], "slopes is 1-d float64"),
+        ([1, 3], [1], "slopes has 1 elements for 2 capacities"),
+        ([3, 1], [1, 0], "do not ascend"),
+        ([3, 3], [1, 0], "do not ascend"),
+        ([0, 3], [1, 0], "at least 1"),
+        ([1, 3], [-1, 0], "negative"),
+        ([1, 3], [2, 1], "end with 0"),
+        ([1, 3, 5], [2, 2, 0], "do not change"),
+        ([1, 3], [2**62, 0], "more hits than there can be"),
+    ],
+)
+def test_a_damaged_state_is_refused(capacities: list[int], slopes: list[int], message: str) -> None:
+    with pytest.raises(StateError, match=message):
+        AggregateCurve.from_state({"capacities": np.array(capacities), "slopes": np.array(slopes)})
+
+
+@pytest.mark.parametrize("name", ["capacities", "slopes"])
+def test_a_state_without_an_array_is_refused(name: str) -> None:
+    state: dict[str, Int64Array] = aggregate_of([((1, 2),)]).state()
+    del state[name]
+    with pytest.raises(StateError, match=f"{name} is missing"):
+        AggregateCurve.from_state(state)
 
 
 def test_an_empty_aggregate_has_no_hits() -> None:
