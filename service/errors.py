@@ -4,6 +4,8 @@ ServiceError
 ├── EmbeddedBrokerError    the embedded broker can't be started or found
 ├── TopicsError            the topics are not as the roles need them; says what to run
 ├── PublishError           publishing can't go on
+├── TopicUnreadable        a topic can't be read from one place to another
+├── Difference             what a topic or the store holds is not what the requests give
 ├── AddressUnusable        the HTTP API can't listen where it was told to
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
@@ -35,6 +37,14 @@ class TopicsError(ServiceError):
 
 class PublishError(ServiceError):
     """Publishing can't go on."""
+
+
+class TopicUnreadable(ServiceError):
+    """A topic can't be read from one place to another."""
+
+
+class Difference(ServiceError):
+    """What a topic or the store holds is not what the requests give, or not what it must be."""
 
 
 class AddressUnusable(ServiceError):

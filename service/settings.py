@@ -13,6 +13,10 @@ PositiveInt = Annotated[int, Field(ge=1)]
 PositiveSeconds = Annotated[float, Field(gt=0)]
 
 
+MAX_BATCH_RECORDS = 1000
+"""A micro-batch's records at most; librdkafka consumes no faster in larger calls."""
+
+
 class Role(StrEnum):
     """What a process does; one process may do several."""
 
@@ -66,7 +70,9 @@ class Settings(BaseSettings):
     processing_guarantee: ProcessingGuarantee = Field(
         default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
     )
-    batch_records: Annotated[int, Field(ge=1, le=1000)] = Field(default=500, description="records of a micro-batch")
+    batch_records: Annotated[int, Field(ge=1, le=MAX_BATCH_RECORDS)] = Field(
+        default=500, description="records of a micro-batch"
+    )
     transaction_timeout_seconds: PositiveSeconds = Field(
         default=10.0, description="after so long the broker aborts what a dead process left open"
     )

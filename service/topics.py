@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription  # type: ignore[attr-defined]
 
+from service.embedded import find_embedded
 from service.errors import TopicsError
 from service.settings import Settings
 
@@ -55,6 +57,12 @@ def prepare_topics(settings: Settings, bootstrap: str, embedded_generation: str 
         raise TopicsError(
             f"{bootstrap}: {error.args[0].str()}; see that Kafka runs there and may be reached"
         ) from error
+
+
+def find_topics(settings: Settings, bootstrap: str) -> TopicLayout:
+    """The topics of a service that is there, for a command beside it; errors are those of `prepare_topics`."""
+    generation = find_embedded(Path(settings.store)).generation if settings.embedded else None
+    return prepare_topics(settings.model_copy(update={"create_topics": False}), bootstrap, generation)
 
 
 def _on_embedded(settings: Settings, admin: AdminClient, generation: str) -> TopicLayout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -64,6 +65,11 @@ class Chain:
             chained.append(segment)
             end = segment.end_offset
         return cls(key, tuple(chained), tuple(holes), tuple(overlaps), tuple(damaged))
+
+    def covering(self, offset: int) -> SegmentInfo | None:
+        """The segment that covers an offset."""
+        place = bisect_right(self.segments, offset, key=lambda one: one.base_offset)
+        return self.segments[place - 1] if place and offset < self.segments[place - 1].end_offset else None
 
     @property
     def next_offset(self) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli import generate, publish, query, replay, schema, serve
+from service.cli import generate, publish, query, replay, schema, serve, verify
 from service.cli.capacities import CapacitiesCommand
 
 _FAILED = 1
@@ -24,6 +24,7 @@ app.command("serve")(serve.serve)
 app.command("publish")(publish.publish)
 app.command("replay")(replay.replay)
 app.command("query", cls=CapacitiesCommand)(query.query)
+app.command("verify")(verify.verify)
 app.command("generate")(generate.generate)
 app.command("schema")(schema.schema)
 

@@ -1,0 +1,1 @@
+"""The audit: is what the topics and the store hold what the requests give?"""

@@ -1,0 +1,107 @@
+"""What the topics and the store hold, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.dead_letter import SOURCE_HEADER
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.decode import source_header
+from service.archive.segment import SegmentInfo, encode, read_table
+from service.archive.store import Store
+from service.errors import Difference
+from service.records import Headers, SourceRecord
+
+_ROWS = 4096  # rows of a segment that are objects at once
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact or a dead letter where it was found.
+
+    Attributes:
+        place: where, for messages.
+        offset: on its topic.
+        source_offset: of its request.
+        key, value, headers: its bytes; a segment keeps neither key nor headers, then `headers` is None.
+    """
+
+    place: str
+    offset: int
+    source_offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers | None
+
+
+class Gap:
+    """Here something may be missing that can't be checked: it has expired, or is not archived yet."""
+
+
+GAP = Gap()
+
+FoundOrGap: TypeAlias = Found | Gap
+
+
+def of_topic(records: Iterable[SourceRecord], low: int, requests_source: str) -> Iterator[FoundOrGap]:
+    """The records of a facts or dead-letter partition, a gap first where its log does not begin at 0.
+
+    Args:
+        records: of the partition.
+        low: first offset of its log.
+        requests_source: `<requests topic>/<partition>`, which each must name in its header.
+
+    Raises:
+        Difference: a record does not say which request it comes from.
+    """
+    if low > 0:
+        yield GAP
+    for record in records:
+        source = source_header(record.headers)
+        topic_partition, _, offset = (source or b"").rpartition(b"/")
+        if topic_partition != requests_source.encode() or not offset.isdigit():
+            raise Difference(
+                f"{record.source}: the header {SOURCE_HEADER} is {source!r}, not {requests_source}/<offset>; "
+                f"only lanes may write to the topic"
+            )
+        yield Found(record.source, record.offset, int(offset), record.key, record.value, record.headers)
+
+
+def of_segments(store: Store, segments: Iterable[SegmentInfo]) -> Iterator[FoundOrGap]:
+    """The rows of a partition's segments; behind the last one lies what is not archived yet.
+
+    Raises:
+        SegmentError: a file is damaged.
+        Difference: a file's bytes are not those that its facts give.
+    """
+    for info in segments:
+        table = _checked_table(store, info.path)
+        for low in range(0, table.num_rows, _ROWS):
+            rows = ArchivedFacts.from_table(table.slice(low, _ROWS))
+            for fact, offset, source in zip(
+                rows.facts, rows.fact_offsets.tolist(), rows.source_offsets.tolist(), strict=True
+            ):
+                place = f"{info.path}, offset {offset}"
+                yield Found(place, offset, source, fact.instance_id.encode(), fact.to_json(), None)
+    yield GAP
+
+
+def _checked_table(store: Store, path: str) -> pa.Table:
+    """A segment's facts, once the whole file was found to be what they give, down to statistics nobody reads."""
+    info, table = read_table(store, path)
+    data, again = store.read(path), encode(info, table)
+    # Another pyarrow may write the same facts differently; then only the facts themselves can be compared.
+    if data != again and _writer(data) == _writer(again):
+        place = next((at for at, (one, other) in enumerate(zip(data, again, strict=False)) if one != other), len(again))
+        raise Difference(f"{path}: byte {place} of the file is not the one that its facts give; the file was altered")
+    return table
+
+
+def _writer(data: bytes | memoryview) -> str:
+    writer: str = pq.read_metadata(pa.BufferReader(data)).created_by
+    return writer
