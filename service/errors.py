@@ -8,6 +8,7 @@ ServiceError
 ├── Difference             what a topic or the store holds is not what the requests give
 ├── AddressUnusable        the HTTP API can't listen where it was told to
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
+├── SnapshotDamaged        a snapshot file can't be used
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
@@ -57,6 +58,20 @@ class AddressUnusable(ServiceError):
             f"can't listen on host {host!r}, port {port}: {reason.strerror or reason}; "
             f"choose another --host or --port (0 picks a free port)"
         )
+
+
+class SnapshotDamaged(ServiceError):
+    """A snapshot file is damaged, or is not what its name says.
+
+    Attributes:
+        path: the file.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path}: {reason}")
 
 
 class CannotRestore(ServiceError):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from litehit.errors import LengthMismatch, UnknownInstance
 from litehit.facts import FactBatch
-from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER, Reason
@@ -15,7 +14,9 @@ from service.errors import TooManyDeadLetters
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lanes.counts import LaneCounts
 from service.lanes.dead_letters import dead_letter
+from service.lanes.instances import FrozenLane, LaneInstances
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
+from service.lanes.snapshot import Snapshot
 from service.lanes.status import InstanceStatus
 from service.records import OutputRecord, SourceRecord
 
@@ -87,6 +88,10 @@ class Lane:
         trace_format: how a record is read.
         targets: where the output goes.
         limits: how many dead letters are taken for single bad records.
+        restored: where it goes on; None: with empty caches from the start of the log.
+
+    Raises:
+        StateError: a core of the snapshot is none.
     """
 
     def __init__(
@@ -96,18 +101,19 @@ class Lane:
         trace_format: TraceFormat,
         targets: LaneTargets,
         limits: PoisonLimits = NO_LIMITS,
+        restored: Snapshot | None = None,
     ) -> None:
         self.partition = partition
-        self._registry = registry
         self._format = trace_format
         self._targets = targets
         self._poison = PoisonWatch(limits)
-        self._engines: dict[str, InstanceEngine] = {}
-        self._next_offset = 0
+        self._instances = LaneInstances(registry, restored)
+        self.history = 0 if restored is None else restored.history
+        self._next_offset = 0 if restored is None else restored.next_offset
 
     @property
     def next_offset(self) -> int:
-        """One past the last record processed."""
+        """One past the last record processed; where it was restored, before the first one."""
         return self._next_offset
 
     def process(self, records: Sequence[SourceRecord]) -> LaneOutput:
@@ -122,10 +128,10 @@ class Lane:
         facts: dict[int, OutputRecord] = {}
         clamped = 0
         for instance_id, share in batch.shares.items():
-            engine = self._engines[instance_id]
-            before = engine.core.clamped_requests()
-            computed = engine.process(RequestBatch.from_requests(share.requests))
-            clamped += engine.core.clamped_requests() - before
+            core = self._instances.engine(instance_id).core
+            before = core.clamped_requests()
+            computed = self._instances.process(instance_id, RequestBatch.from_requests(share.requests))
+            clamped += core.clamped_requests() - before
             facts.update(self._fact_records(records, share.rows, computed))
         dead_letters = tuple(
             dead_letter(
@@ -150,14 +156,19 @@ class Lane:
     def replay(self, records: Sequence[SourceRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
         for instance_id, share in self._sort(records).shares.items():
-            self._engines[instance_id].process(RequestBatch.from_requests(share.requests))
+            self._instances.process(instance_id, RequestBatch.from_requests(share.requests))
+
+    def go_live(self) -> None:
+        """The replay is over: what follows is charged as the registry says now."""
+        self._instances.go_live()
 
     def instances(self) -> tuple[InstanceStatus, ...]:
         """The cores held, by instance id."""
-        return tuple(
-            InstanceStatus(engine.config, engine.core.current_unique_blocks(), engine.core.memory_usage_bytes())
-            for _, engine in sorted(self._engines.items())
-        )
+        return self._instances.status()
+
+    def freeze(self) -> FrozenLane:
+        """A copy of its state after the last record processed, quickly made."""
+        return self._instances.freeze(self.partition, self._next_offset, self.history)
 
     def _sort(self, records: Sequence[SourceRecord]) -> _Sorted:
         batch = _Sorted()
@@ -194,7 +205,7 @@ class Lane:
         try:
             request = self._format.parse(record.value, _context(record))
             if request is not None:
-                self._engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
+                self._instances.engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
         except FormatError as error:
             raise _Poison(error.reason, str(error)) from None
         except UnknownInstance as error:
@@ -202,12 +213,6 @@ class Lane:
         except LengthMismatch as error:
             raise _Poison(Reason.LENGTH_MISMATCH, str(error)) from None
         return request
-
-    def _engine(self, instance_id: str) -> InstanceEngine:
-        engine = self._engines.get(instance_id)
-        if engine is None:
-            engine = self._engines[instance_id] = InstanceEngine(self._registry.resolve(instance_id))
-        return engine
 
     def _fact_records(
         self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch

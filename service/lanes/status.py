@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from litehit.registry import InstanceConfig
+from service.lanes.counters import InstanceCounts
 from service.lanes.counts import LaneCounts
 
 
@@ -25,11 +26,26 @@ class InstanceStatus:
         config: how it is analysed.
         unique_blocks: blocks it holds.
         memory_bytes: bytes of its arrays.
+        counts: its facts so far.
     """
 
     config: InstanceConfig
     unique_blocks: int
     memory_bytes: int
+    counts: InstanceCounts
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatus:
+    """The newest snapshot of a lane.
+
+    Attributes:
+        next_offset: of the record it goes on with.
+        taken_at: when it was taken, in seconds since 1970.
+    """
+
+    next_offset: int
+    taken_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,9 @@ class LaneStatus:
         error: why it stopped; None unless it did.
         counts: records handed over since this process holds the partition.
         instances: the cores it holds, by instance id.
+        restored_from: next offset of the snapshot that its caches were restored from; None from the start of the log.
+        replayed: records read again to restore its caches.
+        snapshot: what a restart would go on from; None where there is no snapshot, or the lane is not restored yet.
     """
 
     partition: int
@@ -53,6 +72,9 @@ class LaneStatus:
     error: str | None
     counts: LaneCounts
     instances: tuple[InstanceStatus, ...]
+    restored_from: int | None = None
+    replayed: int = 0
+    snapshot: SnapshotStatus | None = None
 
     @property
     def lag(self) -> int | None:

@@ -1,0 +1,132 @@
+"""The instances of a lane: each with a core and counters of its own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from litehit.core import LiteHit
+from litehit.errors import UnknownInstance
+from litehit.facts import FactBatch
+from litehit.frozen import FrozenCore
+from litehit.instance import InstanceEngine
+from litehit.registry import InstanceConfig, Registry
+from litehit.request import RequestBatch
+from service.lanes.committed import RequestsTopic
+from service.lanes.counters import Charge, ChargeSums, OnlineCounters
+from service.lanes.snapshot import InstanceSnapshot, Snapshot
+from service.lanes.status import InstanceStatus
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenInstance:
+    """A copy of one instance."""
+
+    config: InstanceConfig
+    core: FrozenCore
+    sums: dict[Charge, ChargeSums]
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenLane:
+    """A copy of a lane, made in the time of a copy; `snapshot` does the rest, in any thread.
+
+    Attributes:
+        partition, next_offset, history: see `Snapshot`.
+        instances: by instance id.
+        unregistered: see `LaneInstances`.
+    """
+
+    partition: int
+    next_offset: int
+    history: int
+    instances: tuple[FrozenInstance, ...]
+    unregistered: tuple[InstanceSnapshot, ...]
+
+    def snapshot(self, topic: RequestsTopic) -> Snapshot:
+        """What is to be kept of it."""
+        instances = [InstanceSnapshot(one.config, one.core.state, one.sums) for one in self.instances]
+        return Snapshot(
+            topic,
+            self.partition,
+            self.next_offset,
+            self.history,
+            None,
+            time.time(),
+            sorted([*instances, *self.unregistered], key=lambda one: one.config.instance_id),
+        )
+
+
+class LaneInstances:
+    """Cores and counters by instance id.
+
+    An instance of a snapshot is analysed as the snapshot says until `go_live`: what is replayed became facts then. One
+    that is registered no more is kept as it is, for a registry that knows it again.
+
+    Args:
+        registry: the instances that are known.
+        restored: those of a snapshot, whose core settings are the registry's.
+
+    Raises:
+        StateError: a core of the snapshot is none.
+    """
+
+    def __init__(self, registry: Registry, restored: Snapshot | None = None) -> None:
+        self._registry = registry
+        self._engines: dict[str, InstanceEngine] = {}
+        self._counters: dict[str, OnlineCounters] = {}
+        self._unregistered: list[InstanceSnapshot] = []
+        for one in restored.instances if restored is not None else ():
+            instance_id = one.config.instance_id
+            try:
+                registered = registry.resolve(instance_id)
+            except UnknownInstance:
+                self._unregistered.append(one)
+                continue
+            self._engines[instance_id] = InstanceEngine(one.config, LiteHit.from_state(one.core))
+            self._counters[instance_id] = OnlineCounters(registered, one.sums)
+
+    def engine(self, instance_id: str) -> InstanceEngine:
+        """The engine of an instance, made at its first request.
+
+        Raises:
+            UnknownInstance: no registration covers it.
+        """
+        engine = self._engines.get(instance_id)
+        if engine is None:
+            config = self._registry.resolve(instance_id)
+            engine = self._engines[instance_id] = InstanceEngine(config)
+            self._counters[instance_id] = OnlineCounters(config)
+        return engine
+
+    def go_live(self) -> None:
+        """From here on facts are new ones, and what the registry says of their charge applies."""
+        for instance_id, engine in self._engines.items():
+            engine.config = self._registry.resolve(instance_id)
+
+    def process(self, instance_id: str, requests: RequestBatch) -> FactBatch:
+        """The facts of some requests, counted."""
+        engine = self._engines[instance_id]
+        facts = engine.process(requests)
+        self._counters[instance_id].add(Charge(engine.config.block_size_tokens, engine.config.block_bytes), facts)
+        return facts
+
+    def status(self) -> tuple[InstanceStatus, ...]:
+        """Each instance as it is now, by instance id."""
+        return tuple(
+            InstanceStatus(
+                engine.config,
+                engine.core.current_unique_blocks(),
+                engine.core.memory_usage_bytes(),
+                self._counters[instance_id].counts(),
+            )
+            for instance_id, engine in sorted(self._engines.items())
+        )
+
+    def freeze(self, partition: int, next_offset: int, history: int) -> FrozenLane:
+        """A copy of all of it."""
+        instances = tuple(
+            FrozenInstance(engine.config, engine.core.freeze(), self._counters[instance_id].copy_sums())
+            for instance_id, engine in self._engines.items()
+        )
+        return FrozenLane(partition, next_offset, history, instances, tuple(self._unregistered))
