@@ -89,6 +89,16 @@ class RunningService:
                 return event
         pytest.fail(f"the service ended with {self.process.wait()} before {name}: {self.events[-3:]}")
 
+    def saw(self, name: str) -> bool:
+        """Whether a log line of that event has come; without waiting for it."""
+        while not self._lines.empty():
+            line = self._lines.get()
+            if line is None:
+                self._lines.put(None)  # the end, for whoever waits for it
+                break
+            self.events.append(json.loads(line))
+        return any(event["event"] == name for event in self.events)
+
     def wait_until(self, condition: Callable[[], Any]) -> Any:
         """Ask again until the answer is true; it is returned."""
         deadline = time.monotonic() + SECONDS
@@ -142,10 +152,9 @@ class RunningService:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            # The last line of a failed process is for a person.
-            self._lines.put(
-                line if line.startswith(b"{") else json.dumps({"event": "text", "text": line.decode()}).encode()
-            )
+            # The last line of a failed process is for a person, that of a killed one may be torn.
+            whole = line.startswith(b"{") and line.endswith(b"}\n")
+            self._lines.put(line if whole else json.dumps({"event": "text", "text": line.decode(errors="replace")}).encode())
         self._lines.put(None)
 
 

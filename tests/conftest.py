@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.kafka.broker import KafkaCluster, KafkaUnavailable, kafka_jars
 
 # The first example compiles kernels, and machines are shared: no deadline. CI repeats the same examples in every run.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -31,3 +33,21 @@ def mooncake_trace() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def jars() -> Path:
+    """Folder of Kafka's jars. Where Kafka can't run the tests skip with the reason; under CI=true they fail."""
+    try:
+        return kafka_jars()
+    except KafkaUnavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def kafka(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """One running broker for the whole test session."""
+    with KafkaCluster(jars, tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster

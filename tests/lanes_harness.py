@@ -21,7 +21,9 @@ from litehit.request import Request, RequestBatch
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
+from service.messages import source_record
 from service.metrics import LanesMetrics
+from service.records import SourceRecord
 from service.settings import Settings
 from service.topics import TopicLayout
 
@@ -117,6 +119,14 @@ class Read:
 
 def read_topic(bootstrap: str, topic: str, partitions: int, seconds: float = 30) -> list[Read]:
     """Everything a read_committed reader sees, partition by partition, in offset order."""
+    return [
+        Read(record.partition, record.offset, record.key, record.value, record.headers)
+        for record in read_records(bootstrap, topic, partitions, seconds)
+    ]
+
+
+def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 30) -> list[SourceRecord]:
+    """`read_topic`, as a lane is given records."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -130,7 +140,7 @@ def read_topic(bootstrap: str, topic: str, partitions: int, seconds: float = 30)
     )
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-        records: list[Read] = []
+        records: list[SourceRecord] = []
         ended: set[int | None] = set()
         deadline = time.monotonic() + seconds
         while len(ended) < partitions:
@@ -138,11 +148,7 @@ def read_topic(bootstrap: str, topic: str, partitions: int, seconds: float = 30)
             for message in consumer.consume(500, 0.1):
                 error = message.error()
                 if error is None:
-                    partition, offset = message.partition(), message.offset()
-                    assert partition is not None
-                    assert offset is not None
-                    headers: Any = tuple(message.headers() or ())
-                    records.append(Read(partition, offset, message.key(), message.value(), headers))
+                    records.append(source_record(message))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     ended.add(message.partition())
                 else:

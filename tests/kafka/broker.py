@@ -11,9 +11,11 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from confluent_kafka import KafkaException
@@ -82,10 +84,14 @@ class KafkaCluster:
         jars: what `kafka_jars` gives.
         folder: logs and data go below it.
         nodes: how many; topics are replicated up to three times.
+        properties: of every node, beside or instead of those that suit tests.
     """
 
-    def __init__(self, jars: Path, folder: Path, nodes: int = 1) -> None:
+    def __init__(
+        self, jars: Path, folder: Path, nodes: int = 1, properties: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
         self._jars = jars
+        self._properties = properties
         ports = free_ports(2 * nodes)
         self._nodes = [
             _Node(number, ports[2 * number], ports[2 * number + 1], folder / f"node-{number}")
@@ -183,6 +189,10 @@ class KafkaCluster:
             "group.initial.rebalance.delay.ms": 0,
             "num.network.threads": 2,
             "num.io.threads": 2,
+            # A member or a transaction may be given up soon, where a client asks for it.
+            "group.min.session.timeout.ms": 1000,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+            **self._properties,
         }
         lines = (f"{name}={value}\n" for name, value in properties.items())
         node.config.write_text("".join(lines), encoding="utf-8")

@@ -1,10 +1,9 @@
-"""A real Kafka for the whole test session, and topics of its own for each test."""
+"""Topics of its own on the running Kafka for each test."""
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,7 @@ from litehit.registry import Registry
 from service.settings import Settings
 from service.topics import TopicLayout, prepare_topics
 from tests import lanes_harness as harness
-from tests.kafka.broker import KafkaCluster, KafkaUnavailable, kafka_jars
-
-
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """One running broker. Where it can't run the tests skip with the reason; under CI=true they fail."""
-    try:
-        jars = kafka_jars()
-    except KafkaUnavailable as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
-    with KafkaCluster(jars, tmp_path_factory.mktemp("kafka")) as cluster:
-        yield cluster
+from tests.kafka.broker import KafkaCluster
 
 
 @pytest.fixture
