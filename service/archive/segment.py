@@ -195,9 +195,10 @@ def inspect(path: str, source: pa.NativeFile) -> SegmentInfo:
     """
     with damage(path):
         file = pq.ParquetFile(source)
-    info = SegmentInfo.from_metadata(path, file.metadata.metadata)
-    if not file.schema_arrow.equals(FACT_SCHEMA):
-        raise SegmentError(path, f"its columns are not those of facts: {', '.join(file.schema_arrow.names)}")
+        info = SegmentInfo.from_metadata(path, file.metadata.metadata)
+        schema = file.schema_arrow
+        if not schema.equals(FACT_SCHEMA):
+            raise SegmentError(path, f"its columns are not those of facts: {', '.join(schema.names)}")
     if not 0 < info.rows == file.metadata.num_rows <= info.end_offset - info.base_offset:
         raise SegmentError(
             path,
@@ -212,5 +213,5 @@ def damage(path: str) -> Iterator[None]:
     """Turn pyarrow's complaints about a file's content into a SegmentError that names it."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise SegmentError(path, f"damaged: {str(error).splitlines()[0]}") from error

@@ -14,8 +14,12 @@ from service.archive.chain import Chain
 from service.archive.segment import ChainKey
 from service.archive.store import open_store
 from service.errors import CannotRestore, Difference
+from service.lanes.committed import Committed, RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
-from service.lanes.restore import Committed, plan_restore
+from service.lanes.restore import Standing
+from service.lanes.restorer import Restorer
+from service.lanes.snapshot import Snapshot
+from service.lanes.snapshots import Snapshots
 from service.settings import ProcessingGuarantee, Settings
 from service.topic_reader import Bounds, TopicReader
 from service.topics import TopicLayout
@@ -78,6 +82,8 @@ class Verification:
         self._registry = registry
         self._at_least_once = settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
         self._store = open_store(settings.store, for_writing=False)
+        topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
+        self._restorer = Restorer(Snapshots(self._store, topic), settings.group_id, registry, self._lane)
         self._catalog = Catalog(self._store, settings.facts_topic)
         with ExitStack() as opened:
 
@@ -119,6 +125,11 @@ class Verification:
         for partition, moment in enumerate(self._moments):
             yield self._audit(partition, moment, progress)
 
+    def _lane(self, partition: int, restored: Snapshot | None) -> Lane:
+        settings = self._settings
+        targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
+        return Lane(partition, self._registry, formats.get("native"), targets, restored=restored)
+
     def _look(self) -> list[_Moment]:
         """The cut. The order of the questions is what makes it one."""
         numbers = range(self._layout.partitions)
@@ -145,20 +156,13 @@ class Verification:
         source = f"{settings.requests_topic}/{partition}"
         consumed = moment.consumed.offset or 0
         unchecked: list[str] = []
-        start = 0
+        standing = Standing(moment.consumed, moment.requests.low, moment.requests.stable)
         try:
-            plan_restore(
-                source,
-                self._layout.requests_generation,
-                moment.consumed,
-                moment.requests.low,
-                moment.requests.stable,
-            )
+            restored = self._restorer.restore_earliest(partition, standing)
+            start, lane = restored.plan.start, restored.lane
         except CannotRestore as error:
             unchecked.append(f"nothing is recomputed: {error}")
-            start = consumed
-        targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        lane = Lane(partition, self._registry, formats.get("native"), targets)
+            start, lane = consumed, self._lane(partition, None)
         facts, letters = moment.facts, moment.dead_letters
         streams = Streams(
             requests=self._requests.records(partition, start, consumed),
@@ -183,6 +187,9 @@ class Verification:
                 f"(group {self._settings.archive_group_id}), but the segments end at {chain.next_offset}: "
                 f"the last ones are missing"
             )
+        # Asked again: a running archive may have gone past the cut.
+        if chain.segments and chain.next_offset > (end := self._facts.bounds(partition).end):
+            raise Difference(f"{chain.segments[-1].path} ends at offset {chain.next_offset}, the topic at {end}")
         return chain
 
 
