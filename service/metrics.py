@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service.api.index import IndexSize
@@ -54,6 +55,29 @@ class LanesMetrics:
         # Batches that were not handed over; each makes its lanes replay.
         self._aborts = Counter("litehit_lane_aborts", "Micro-batches aborted", registry=registry)
 
+        # What the lane waits for a snapshot: the copy of its state.
+        self._snapshot_pause = Histogram(
+            "litehit_snapshot_pause_seconds",
+            "Seconds a lane waits while its state is copied for a snapshot",
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
+            registry=registry,
+        )
+        # From the copy to a file that outlives a crash, in the background.
+        self._snapshot_seconds = Histogram(
+            "litehit_snapshot_write_seconds",
+            "Seconds to make and write a snapshot",
+            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+            registry=registry,
+        )
+        # The size of a lane's newest snapshot.
+        self._snapshot_bytes = Gauge(
+            "litehit_snapshot_bytes", "Bytes of the newest snapshot written", ["partition"], registry=registry
+        )
+        # Snapshots that could not be written; the one before stays, and another is tried later.
+        self._snapshot_failures = Counter(
+            "litehit_snapshot_failures", "Snapshots that could not be written", ["partition"], registry=registry
+        )
+
     def handed_over(self, partition: int, counts: LaneCounts) -> None:
         """A lane's share of a micro-batch is in Kafka."""
         label = str(partition)
@@ -72,6 +96,19 @@ class LanesMetrics:
     def aborted(self) -> None:
         """A micro-batch was aborted."""
         self._aborts.inc()
+
+    def snapshot_taken(self, pause_seconds: float) -> None:
+        """A lane's state was copied."""
+        self._snapshot_pause.observe(pause_seconds)
+
+    def snapshot_written(self, partition: int, size_bytes: int, seconds: float) -> None:
+        """A snapshot is in the store."""
+        self._snapshot_seconds.observe(seconds)
+        self._snapshot_bytes.labels(str(partition)).set(size_bytes)
+
+    def snapshot_failed(self, partition: int) -> None:
+        """A snapshot is not in the store."""
+        self._snapshot_failures.labels(str(partition)).inc()
 
     def watch(self, status: Callable[[], LanesStatus]) -> None:
         """Show the lanes' state at each scrape."""
@@ -102,6 +139,24 @@ class _LanesCollector(Collector):
         memory = GaugeMetricFamily(
             "litehit_instance_memory_bytes", "Bytes of an instance's core", labels=["partition", "instance_id"]
         )
+        # The next offset of the snapshot that the lane's caches were restored from; absent from the start of the log.
+        restored_from = GaugeMetricFamily(
+            "litehit_lane_restored_from_offset", "Next offset of the snapshot restored from", labels=["partition"]
+        )
+        # Records read again, with their output suppressed, when the caches were last restored.
+        replayed = GaugeMetricFamily(
+            "litehit_lane_replayed_records", "Records replayed by the last restore", labels=["partition"]
+        )
+        # How old what a restart would go on from is; it grows while nothing comes in, too.
+        age = GaugeMetricFamily("litehit_snapshot_age_seconds", "Age of the newest snapshot", labels=["partition"])
+        # An instance's facts so far, and their hits at each configured capacity and at infinite capacity (+Inf): what
+        # /query answers over all of them.
+        of_instance = ["partition", "instance_id"]
+        of_slot = [*of_instance, "capacity_gb"]
+        requests = CounterMetricFamily("litehit_instance_requests", "Requests with a fact", labels=of_instance)
+        tokens = CounterMetricFamily("litehit_instance_input_tokens", "Tokens of their prompts", labels=of_instance)
+        hit_blocks = CounterMetricFamily("litehit_instance_hit_blocks", "Hit blocks at a capacity", labels=of_slot)
+        hit_tokens = CounterMetricFamily("litehit_instance_hit_tokens", "Hit tokens at a capacity", labels=of_slot)
         for lane in self._status().lanes:
             label = str(lane.partition)
             for known in LaneState:
@@ -114,7 +169,23 @@ class _LanesCollector(Collector):
                 labels = [label, instance.config.instance_id]
                 blocks.add_metric(labels, instance.unique_blocks)
                 memory.add_metric(labels, instance.memory_bytes)
-        return state, next_offset, lag, blocks, memory
+                requests.add_metric(labels, instance.counts.requests)
+                tokens.add_metric(labels, instance.counts.input_tokens)
+                for slot in instance.counts.slots:
+                    of = [*labels, _capacity_label(slot.capacity_gb)]
+                    hit_blocks.add_metric(of, slot.hit_blocks)
+                    hit_tokens.add_metric(of, slot.hit_tokens)
+            replayed.add_metric([label], lane.replayed)
+            if lane.restored_from is not None:
+                restored_from.add_metric([label], lane.restored_from)
+            if lane.snapshot is not None:
+                age.add_metric([label], max(0.0, time.time() - lane.snapshot.taken_at))
+        lanes = (state, next_offset, lag, blocks, memory, restored_from, replayed, age)
+        return *lanes, requests, tokens, hit_blocks, hit_tokens
+
+
+def _capacity_label(capacity_gb: float | None) -> str:
+    return "+Inf" if capacity_gb is None else repr(capacity_gb).removesuffix(".0")
 
 
 class ArchiveMetrics:

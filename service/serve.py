@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -24,6 +25,7 @@ from service.archive.catalog import Catalog
 from service.archive.reader import read_segment
 from service.archive.store import open_store
 from service.embedded import EmbeddedBroker
+from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
 from service.metrics import ArchiveMetrics, LanesMetrics
 from service.settings import Role, Settings
@@ -38,8 +40,13 @@ EXAMPLE_REGISTRY = (
 )
 """A registry file in one line, for the error that asks for one."""
 
-# The embedded broker keeps 5 MiB a partition. Facts are some hundred bytes each, rarely some kilobytes.
-_HOLD_FACTS = 1000
+EMBEDDED_FACTS_BYTES = 2**19
+"""Facts that the lanes may be ahead of the archive by before they hold back.
+
+The embedded broker forgets what goes beyond 5 MiB a partition. One more batch comes on top: the facts of the requests
+that `publish` lets stand unprocessed (2 MiB), whose curves are, at worst, twice as long as their keys.
+"""
+
 _DRAIN_SECONDS = 30.0
 _DRAIN_LOOK_SECONDS = 0.05
 
@@ -62,8 +69,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
     with stopping_on_signals(supervisor), ExitStack() as opened:
         broker = opened.enter_context(EmbeddedBroker(Path(settings.store))) if settings.embedded else None
         process = _Process(settings, supervisor, broker)
-        if Role.ARCHIVE in roles or Role.API in roles:
-            process.open_store(for_writing=Role.ARCHIVE in roles)
+        process.open_store(for_writing=Role.ARCHIVE in roles or Role.LANES in roles)
         index = process.make_index() if Role.API in roles else None
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
         worker = process.make_worker(registry, archiver) if registry is not None else None
@@ -119,8 +125,11 @@ class _Process:
     def make_worker(self, registry: Registry, archiver: Archiver | None) -> LanesWorker:
         settings = self._settings
         metrics = LanesMetrics(self._metrics)
-        hold = _hold(archiver) if archiver is not None and settings.embedded else lambda: False
-        worker = LanesWorker(settings, self._bootstrap, self._layout, registry, metrics, hold)
+        options: dict[str, Any] = {}
+        if archiver is not None and settings.embedded:
+            window = LagWindow(EMBEDDED_FACTS_BYTES, archiver.consumed)
+            options = {"hold": window.is_full, "facts_window": window}
+        worker = LanesWorker(settings, self._bootstrap, self._layout, registry, metrics, self._store, **options)
         metrics.watch(worker.status)
         self._status.append(lanes_waiting(worker.status))
         return worker
@@ -155,10 +164,6 @@ class _Process:
     def _layout(self) -> TopicLayout:
         generation = None if self._broker is None else self._broker.generation
         return prepare_topics(self._settings, self._bootstrap, generation)
-
-
-def _hold(archiver: Archiver) -> Callable[[], bool]:
-    return lambda: archiver.backlog() > _HOLD_FACTS
 
 
 def _drain(archiver: Archiver) -> None:

@@ -73,6 +73,10 @@ class Settings(BaseSettings):
     batch_records: Annotated[int, Field(ge=1, le=MAX_BATCH_RECORDS)] = Field(
         default=500, description="records of a micro-batch"
     )
+    batch_bytes: PositiveInt = Field(
+        default=8 * 2**20, description="keys and values of a micro-batch; a larger record is one by itself"
+    )
+    batch_seconds: PositiveSeconds = Field(default=0.05, description="how long a micro-batch waits to fill")
     transaction_timeout_seconds: PositiveSeconds = Field(
         default=10.0, description="after so long the broker aborts what a dead process left open"
     )
@@ -89,6 +93,15 @@ class Settings(BaseSettings):
     )
     dead_letter_window: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         default=10_000, description="records of a lane over which dead_letter_max_share is judged"
+    )
+    snapshot_seconds: PositiveSeconds = Field(
+        default=60.0, description="age at which a lane's caches are saved again, if they have changed"
+    )
+    snapshot_records: PositiveInt = Field(
+        default=1_000_000, description="records after which they are saved earlier than that"
+    )
+    snapshot_deadline_seconds: PositiveSeconds = Field(
+        default=10.0, description="how long a lane that is given up may take to save its caches"
     )
 
     # Archive.

@@ -11,7 +11,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from service.errors import TopicUnreadable
-from service.lanes.restore import Committed
+from service.lanes.committed import Committed
 from service.messages import source_record
 from service.records import SourceRecord
 from service.settings import Settings
@@ -95,7 +95,7 @@ class TopicReader:
             except KafkaException as exception:
                 error = exception.args[0]
             if error is None:
-                return Committed(None, None) if answer.offset < 0 else Committed(answer.offset, answer.metadata or None)
+                return Committed.read(answer.offset, answer.metadata)
             if not error.retriable() or time.monotonic() > deadline:
                 raise self._unreadable(partition, error.str())
             time.sleep(0.1)

@@ -19,6 +19,7 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
+from service.archive.store import open_store
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
@@ -207,7 +208,8 @@ class RunningWorker:
         self.known = known
         self.metrics_registry = CollectorRegistry()
         metrics = LanesMetrics(self.metrics_registry)
-        self.worker = LanesWorker(settings, bootstrap, layout, known, metrics, **options)
+        store = options.pop("store", None) or open_store(settings.store)
+        self.worker = LanesWorker(settings, bootstrap, layout, known, metrics, store, **options)
         metrics.watch(self.worker.status)
         self.error: BaseException | None = None
         self._stop = threading.Event()

@@ -22,8 +22,26 @@ class RequestsTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """What a lane commits.
+
+    Attributes:
+        offset: the next offset to process.
+        metadata: `<generation>:<partitions>:<history>`.
+    """
+
+    offset: int
+    metadata: str
+
+    @classmethod
+    def of(cls, offset: int, topic: RequestsTopic, history: int) -> Self:
+        """A position in a topic; see `Committed.history`."""
+        return cls(offset, f"{topic.generation}:{topic.partitions}:{history}")
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset with its metadata, `<generation>:<partitions>:<history>`.
+    """What the group has committed.
 
     Attributes:
         offset: the next offset to process; None where nothing was ever committed.
@@ -47,13 +65,3 @@ class Committed:
         if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
             return cls(offset)
         return cls(offset, generation, int(numbers[0]), int(numbers[1]))
-
-    @classmethod
-    def of(cls, offset: int, topic: RequestsTopic, history: int) -> Self:
-        """What a lane commits."""
-        return cls(offset, topic.generation, topic.partitions, history)
-
-    @property
-    def metadata(self) -> str:
-        """What is committed beside the offset."""
-        return f"{self.generation}:{self.partitions}:{self.history}"

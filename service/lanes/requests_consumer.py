@@ -10,15 +10,14 @@ from typing import Any, Protocol
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from service.lanes.committed import Committed
 from service.lanes.membership import Membership
-from service.lanes.restore import Committed
 from service.messages import source_record
 from service.records import SourceRecord
 from service.settings import Settings
 
 log = structlog.get_logger()
 
-_CONSUME_SECONDS = 0.05
 _ASK_SECONDS = 2.0  # short: other lanes of the process wait meanwhile, and the question is put again
 _STATISTICS_MS = 1000
 
@@ -29,8 +28,11 @@ class GroupListener(Protocol):
     def assigned(self, partitions: Sequence[int]) -> None:
         """These partitions are this member's from now on; they are paused."""
 
-    def released(self, partitions: Sequence[int]) -> None:
-        """These partitions are no longer this member's."""
+    def revoked(self, partitions: Sequence[int]) -> None:
+        """These partitions are about to be another member's, once this returns."""
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """These partitions are another member's already."""
 
     def end_offset(self, partition: int, offset: int) -> None:
         """A partition's last stable offset."""
@@ -61,6 +63,7 @@ class RequestsConsumer:
 
     def __init__(self, settings: Settings, bootstrap: str, listener: GroupListener) -> None:
         self._topic = settings.requests_topic
+        self._records, self._seconds = settings.batch_records, settings.batch_seconds
         self._listener = listener
         properties: dict[str, Any] = {
             "group.id": settings.group_id,
@@ -86,14 +89,14 @@ class RequestsConsumer:
             [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
-    def poll(self, limit: int) -> Polled:
-        """Up to so many records, waiting a moment for the first.
+    def poll(self) -> Polled:
+        """Records for a batch, or a few batches of large ones.
 
         Raises:
             KafkaException: the consumer is of no more use.
         """
         polled = Polled()
-        for message in self.client.consume(limit, _CONSUME_SECONDS):
+        for message in self.client.consume(self._records, self._seconds):
             if message.error() is None:
                 record = source_record(message)
                 polled.records.setdefault(record.partition, []).append(record)
@@ -121,16 +124,17 @@ class RequestsConsumer:
         self.client.incremental_unassign(place)
         self.client.incremental_assign(place)
 
-    def committed(self, partition: int) -> Committed:
-        """What the group has committed.
+    def committed(self, partitions: Iterable[int]) -> list[Committed]:
+        """What the group has committed for each of some partitions.
 
         Raises:
             KafkaException: the broker does not answer in time.
         """
-        (answer,) = self.client.committed([TopicPartition(self._topic, partition)], timeout=_ASK_SECONDS)
-        if answer.error is not None:
-            raise KafkaException(answer.error)
-        return Committed(None, None) if answer.offset < 0 else Committed(answer.offset, answer.metadata or None)
+        answers = self.client.committed(self._places(partitions), timeout=_ASK_SECONDS)
+        for answer in answers:
+            if answer.error is not None:
+                raise KafkaException(answer.error)
+        return [Committed.read(answer.offset, answer.metadata) for answer in answers]
 
     def watermarks(self, partition: int) -> tuple[int, int]:
         """First offset and last stable offset of the log.
@@ -163,15 +167,14 @@ class RequestsConsumer:
         self._listener.assigned(numbers)
 
     def _on_revoke(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._release("partitions_revoked", partitions)
+        numbers = [partition.partition for partition in partitions]
+        log.info("partitions_revoked", partitions=numbers)
+        self._listener.revoked(numbers)
 
     def _on_lost(self, _: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._release("partitions_lost", partitions)
-
-    def _release(self, event: str, partitions: Sequence[TopicPartition]) -> None:
         numbers = [partition.partition for partition in partitions]
-        log.info(event, partitions=numbers)
-        self._listener.released(numbers)
+        log.warning("partitions_lost", partitions=numbers)
+        self._listener.lost(numbers)
 
     def _on_statistics(self, statistics: str) -> None:
         partitions = json.loads(statistics)["topics"].get(self._topic, {}).get("partitions", {})

@@ -1,23 +1,38 @@
-"""From where a lane's caches are rebuilt, or why they can't be."""
+"""From where a lane's caches are rebuilt, or why they can't be.
+
+The numbered steps are those of docs/GUARANTEES.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from litehit.errors import UnknownInstance
+from litehit.registry import InstanceConfig, Registry
 from service.errors import CannotRestore
+from service.lanes.committed import Committed, RequestsTopic
+from service.lanes.snapshot import Snapshot
+
+# What a core depends on. Anything else of a configuration applies to later facts.
+_CORE_FIELDS = ("block_size_tokens", "trace_block_size_tokens", "enable_prefix_hash", "ttl_ns")
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What the group has committed for a partition.
+class Standing:
+    """What a restore is planned from.
 
     Attributes:
-        offset: the next offset to process; None where nothing was ever committed.
-        generation: the topic's generation the offset belongs to; None where the commit does not say.
+        committed: what the group has committed for the partition.
+        low: first offset that the log still holds.
+        end: the log's last stable offset.
+        others: what the group has committed for all partitions; asked for where it has committed nothing for this one.
     """
 
-    offset: int | None
-    generation: str | None
+    committed: Committed
+    low: int
+    end: int
+    others: Sequence[Committed] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +48,112 @@ class RestorePlan:
     target: int
 
 
-def plan_restore(source: str, generation: str, committed: Committed, low: int, end: int) -> RestorePlan:
-    """Plan the replay of a partition from the start of its log to the committed offset.
+def reset_applies(snapshot: Snapshot, committed: Committed, group: str) -> bool:
+    """Whether a snapshot is an operator's choice that the lane has yet to follow: step 1."""
+    reset = snapshot.reset
+    return (
+        reset is not None
+        and reset.group == group
+        and reset.committed == committed.offset
+        and snapshot.history != committed.history
+    )
 
-    Args:
-        source: `<topic>/<partition>`, for messages.
-        generation: the topic's present generation.
-        committed: what the group has committed.
-        low: first offset the log still holds.
-        end: the log's last stable offset.
+
+def is_usable(snapshot: Snapshot, committed: Committed) -> bool:
+    """Whether a snapshot is of the lane's past: step 3."""
+    return snapshot.next_offset <= (committed.offset or 0) and committed.history in (None, snapshot.history)
+
+
+def check_committed(topic: RequestsTopic, partition: int, standing: Standing) -> None:
+    """Refuse a committed offset that means nothing in the topic as it is now: step 2.
 
     Raises:
-        CannotRestore: requests that the caches depend on are gone, or the offset belongs to another topic.
+        CannotRestore: the topic was recreated, lost records, or has another number of partitions.
     """
-    offset = committed.offset
-    if offset is not None and committed.generation not in (None, generation):
+    source, committed = f"{topic.name}/{partition}", standing.committed
+    if committed.generation not in (None, topic.generation):
         raise CannotRestore(
-            f"{source}: the committed offset {offset} belongs to generation {committed.generation} of the topic, "
-            f"which is now {generation}: the topic was recreated; use a new group_id (LITEHIT_GROUP_ID) to read "
-            f"it from its start"
+            f"{source}: the committed offset {committed.offset} belongs to generation {committed.generation} of the "
+            f"topic, which is now {topic.generation}: the topic was recreated; {choices(partition, 'earliest')}"
         )
-    if offset is not None and offset > end:
+    if committed.offset is not None and committed.offset > standing.end:
         raise CannotRestore(
-            f"{source}: the committed offset {offset} lies beyond the end of the log, {end}: the topic was "
-            f"recreated or has lost records; use a new group_id (LITEHIT_GROUP_ID) to read it from its start"
+            f"{source}: the committed offset {committed.offset} lies beyond the end of the log, {standing.end}: the "
+            f"topic was recreated or has lost records; {choices(partition, 'cold', 'earliest')}"
         )
-    if low > 0:
+    known = [committed] if committed.offset is not None else standing.others
+    for count in sorted({one.partitions for one in known if one.partitions is not None} - {topic.partitions}):
+        _refuse_count(topic, partition, count)
+
+
+def plan_restore(topic: RequestsTopic, partition: int, standing: Standing, snapshot: Snapshot | None) -> RestorePlan:
+    """Plan the replay of a partition, from a usable snapshot or from the start of its log: step 4.
+
+    Raises:
+        CannotRestore: requests that the caches depend on are gone.
+    """
+    committed = standing.committed
+    start = 0 if snapshot is None else snapshot.next_offset
+    if snapshot is not None and snapshot.topic.partitions != topic.partitions:
+        _refuse_count(topic, partition, snapshot.topic.partitions)
+    if start < standing.low:
+        found = "there is no usable snapshot" if snapshot is None else f"the newest usable snapshot ends at {start}"
         raise CannotRestore(
-            f"{source}: the requests before offset {low} have expired, so the caches "
-            f"{'at the committed offset ' + str(offset) if offset is not None else 'there'} can't be rebuilt and the "
-            f"lane would start cold; keep requests longer (retention.ms and retention.bytes of the topic) and publish "
-            f"them again to a new topic (LITEHIT_REQUESTS_TOPIC)"
+            f"{topic.name}/{partition}: the requests before offset {standing.low} have expired and {found}, so the "
+            f"caches {'there' if committed.offset is None else f'at the committed offset {committed.offset}'} can't be "
+            f"rebuilt and the lane would start cold; {choices(partition, 'cold', 'earliest', 'snapshot')}"
         )
-    return RestorePlan(start=low, target=offset or 0)
+    if snapshot is None and committed.history not in (None, 0):
+        raise CannotRestore(
+            f"{topic.name}/{partition}: the caches at the committed offset {committed.offset} go back to a reset "
+            f"(history {committed.history}) of which there is no usable snapshot; "
+            f"{choices(partition, 'cold', 'earliest', 'snapshot')}"
+        )
+    return RestorePlan(start, max(start, committed.offset or 0))
+
+
+def check_configuration(topic: RequestsTopic, partition: int, snapshot: Snapshot, registry: Registry) -> None:
+    """Refuse caches that were filled under another configuration than the registry's: step 5.
+
+    Raises:
+        CannotRestore: names each difference.
+    """
+    differences = []
+    for instance in snapshot.instances:
+        try:
+            registered = registry.resolve(instance.config.instance_id)
+        except UnknownInstance:
+            continue
+        differences += _differences(instance.config, registered)
+    if differences:
+        raise CannotRestore(
+            f"{topic.name}/{partition}: the registry's configuration is not that of the caches in {snapshot.path}: "
+            f"{'; '.join(differences)}; put it back, or {choices(partition, 'cold', 'earliest')}"
+        )
+
+
+def choices(partition: int, *ways: str) -> str:
+    """What an operator may do, as the end of a sentence."""
+    meanings = {
+        "cold": "cold goes on with empty caches",
+        "earliest": "earliest reads the log again from its start and gives its facts again",
+        "snapshot": "snapshot goes on with the newest snapshot's caches, which lack what came since",
+    }
+    told = ", ".join(meanings[way] for way in ways)
+    return f"choose with litehit lanes reset --partition {partition} --to {'|'.join(ways)}: {told}"
+
+
+def _differences(kept: InstanceConfig, registered: InstanceConfig) -> list[str]:
+    return [
+        f"{kept.instance_id} has {name} {getattr(kept, name)} there and {getattr(registered, name)} now"
+        for name in _CORE_FIELDS
+        if getattr(kept, name) != getattr(registered, name)
+    ]
+
+
+def _refuse_count(topic: RequestsTopic, partition: int, count: int) -> None:
+    raise CannotRestore(
+        f"{topic.name}/{partition}: the topic has {topic.partitions} partitions, and had {count} when the offsets were "
+        f"committed: instances may have moved to other partitions than those that hold their caches; "
+        f"{choices(partition, 'cold', 'earliest', 'snapshot')}"
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from enum import Enum, auto
 
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane, LaneOutput
-from service.lanes.restore import RestorePlan
-from service.lanes.status import LaneState, LaneStatus
+from service.lanes.restorer import Restored
+from service.lanes.status import LaneState, LaneStatus, SnapshotStatus
 from service.records import SourceRecord
+
+_AGAIN_SECONDS = 3.0  # a lane that can't restore looks so often whether it can now
 
 
 class Phase(Enum):
@@ -17,6 +20,8 @@ class Phase(Enum):
 
     WAITING = auto()
     """Nothing may be read yet: the committed offset is not known, or the lane in memory is ahead of it."""
+    RESTORING = auto()
+    """A lane is made of a snapshot, in the background."""
     READING = auto()
     STOPPED = auto()
 
@@ -28,6 +33,7 @@ class Seat:
         partition: of the requests topic.
         phase: what it does.
         end_offset: the partition's last stable offset, as last heard.
+        error: why it stopped; kept until it begins again.
     """
 
     def __init__(self, partition: int) -> None:
@@ -37,23 +43,46 @@ class Seat:
         self._lane: Lane | None = None
         self._target = 0
         self._next_offset: int | None = None
-        self._error: str | None = None
+        self.error: str | None = None
+        self._try_again_at: float | None = None
         self._counts = LaneCounts()
+        self._restored_from: int | None = None
+        self._replayed = 0
 
-    def begin(self, plan: RestorePlan, lane: Lane) -> None:
+    @property
+    def lane(self) -> Lane | None:
+        """What it feeds; None unless it is READING."""
+        return self._lane
+
+    def is_ready(self, now: float) -> bool:
+        """Whether a lane may be restored for it."""
+        if self.phase is Phase.STOPPED:
+            return self._try_again_at is not None and self._try_again_at <= now
+        return self.phase is Phase.WAITING
+
+    def restore(self) -> None:
+        """A lane is being made."""
+        self.phase = Phase.RESTORING
+
+    def begin(self, restored: Restored) -> None:
         """Read with a fresh lane from the plan's start."""
-        self._lane, self._target, self._next_offset = lane, plan.target, plan.start
+        self._lane, self._target, self._next_offset = restored.lane, restored.plan.target, restored.plan.start
+        self._restored_from = None if restored.snapshot is None else restored.snapshot.next_offset
+        self._replayed = 0
+        self.error = None
         self.phase = Phase.READING
+        self._note_arrival()
 
     def wait(self) -> None:
         """Drop the lane until `begin`."""
         self._lane = self._next_offset = None
         self.phase = Phase.WAITING
 
-    def stop(self, error: str) -> None:
+    def stop(self, error: str, *, may_try_again: bool = False) -> None:
         """Work no more; the lane's memory is given back."""
         self._lane = None
-        self._error = error
+        self.error = error
+        self._try_again_at = time.monotonic() + _AGAIN_SECONDS if may_try_again else None
         self.phase = Phase.STOPPED
 
     def process(self, records: Sequence[SourceRecord]) -> LaneOutput | None:
@@ -63,6 +92,9 @@ class Seat:
         fresh = [record for record in records if record.offset >= self._target]
         if len(fresh) < len(records):
             self._lane.replay(records[: len(records) - len(fresh)])
+            self._replayed += len(records) - len(fresh)
+            self._next_offset = fresh[0].offset if fresh else self._lane.next_offset
+            self._note_arrival()
         output = self._lane.process(fresh) if fresh else None
         self._next_offset = self._lane.next_offset
         return output
@@ -71,10 +103,16 @@ class Seat:
         """The log has been read up to an offset; markers of transactions take up offsets without a record."""
         if self.phase is Phase.READING and self._next_offset is not None:
             self._next_offset = max(self._next_offset, offset)
+            self._note_arrival()
 
     def handed_over(self, counts: LaneCounts) -> None:
         """A batch of this seat is in Kafka."""
         self._counts += counts
+
+    @property
+    def history(self) -> int:
+        """What the lane commits beside its offsets."""
+        return 0 if self._lane is None else self._lane.history
 
     @property
     def next_offset(self) -> int | None:
@@ -84,20 +122,28 @@ class Seat:
     @property
     def state(self) -> LaneState:
         """As others see it: restoring until the target is passed, never exactly hit where markers lie before it."""
-        if self.phase is Phase.STOPPED:
+        if self.error is not None:
             return LaneState.STOPPED
-        if self.phase is Phase.WAITING or self._next_offset is None or self._next_offset < self._target:
-            return LaneState.RESTORING
-        return LaneState.RUNNING
+        return LaneState.RUNNING if self._has_arrived() else LaneState.RESTORING
 
-    def status(self) -> LaneStatus:
-        """An immutable picture of the seat."""
+    def status(self, snapshot: SnapshotStatus | None) -> LaneStatus:
+        """An immutable picture of the seat, with the newest snapshot of its partition."""
         return LaneStatus(
             partition=self.partition,
             state=self.state,
             next_offset=self._next_offset,
             end_offset=self.end_offset,
-            error=self._error,
+            error=self.error,
             counts=self._counts,
             instances=self._lane.instances() if self._lane is not None else (),
+            restored_from=self._restored_from,
+            replayed=self._replayed,
+            snapshot=snapshot,
         )
+
+    def _has_arrived(self) -> bool:
+        return self._next_offset is not None and self._next_offset >= self._target
+
+    def _note_arrival(self) -> None:
+        if self._lane is not None and self._has_arrived():
+            self._lane.go_live()

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from confluent_kafka import TopicPartition
 
+from service.lanes.committed import Position
 from service.records import OutputRecord
 
 
@@ -17,21 +18,19 @@ class MicroBatch:
 
     Attributes:
         outputs: facts and dead letters, each on the partition of the request it comes from.
-        topic: the requests topic.
-        generation: the requests topic's generation; committed with each offset, which means nothing in another.
-        positions: next offset by requests partition.
+        topic: name of the requests topic.
+        positions: what is committed, by requests partition.
     """
 
     outputs: Sequence[OutputRecord]
     topic: str
-    generation: str
-    positions: Mapping[int, int]
+    positions: Mapping[int, Position]
 
     def offsets(self) -> list[TopicPartition]:
         """The positions as Kafka commits them."""
         return [
-            TopicPartition(self.topic, partition, offset, self.generation)
-            for partition, offset in self.positions.items()
+            TopicPartition(self.topic, partition, position.offset, position.metadata)
+            for partition, position in self.positions.items()
         ]
 
 

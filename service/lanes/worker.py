@@ -5,22 +5,32 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 
 import structlog
 from confluent_kafka import KafkaException
 
 from litehit.registry import Registry
 from service import formats
+from service.archive.errors import StoreError
+from service.archive.store import Store
 from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted, CannotRestore, TooManyDeadLetters, Undeliverable
+from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
+from service.lanes.batches import cut_batches
+from service.lanes.committed import Position, RequestsTopic
 from service.lanes.counts import LaneCounts
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.requests_consumer import Polled, RequestsConsumer
-from service.lanes.restore import plan_restore
+from service.lanes.restore import Standing
+from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Phase, Seat
+from service.lanes.snapshot import Snapshot
+from service.lanes.snapshots import Snapshots
+from service.lanes.snapshotter import Snapshotter
 from service.lanes.status import LanesStatus
 from service.lanes.transaction import MicroBatch, Transaction
 from service.metrics import LanesMetrics
@@ -43,7 +53,9 @@ class LanesWorker:
         layout: the topics as they were found at start.
         registry: the instances that are known.
         metrics: counts what is handed over.
+        store: where the lanes' snapshots are.
         hold: on the embedded broker, True while facts must not come faster; the worker then only polls.
+        facts_window: on the embedded broker, counts the facts that it took.
     """
 
     def __init__(
@@ -53,10 +65,12 @@ class LanesWorker:
         layout: TopicLayout,
         registry: Registry,
         metrics: LanesMetrics,
+        store: Store,
         hold: Callable[[], bool] = lambda: False,
+        facts_window: LagWindow | None = None,
     ) -> None:
         self._settings = settings
-        self._generation = layout.requests_generation
+        self._topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
         self._registry = registry
         self._metrics = metrics
         self._hold = hold
@@ -66,8 +80,12 @@ class LanesWorker:
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
-        self._transaction = self._choose_transaction(bootstrap)
+        self._transaction = self._choose_transaction(bootstrap, facts_window)
+        self._snapshots = Snapshots(store, self._topic)
+        self._restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane)
+        self._snapshotter = Snapshotter(settings, self._snapshots, metrics)
         self._seats: dict[int, Seat] = {}
+        self._restoring: tuple[Seat, Future[Restored]] | None = None
         self._assigned = False
         self._failures = 0
         self._begin_after = 0.0
@@ -91,14 +109,21 @@ class LanesWorker:
             self._consumer.subscribe()
             while not stop.is_set():
                 self._follow_hold()
-                polled = self._consumer.poll(self._settings.batch_records)
+                polled = self._consumer.poll()
                 self._handle(polled)
-                self._begin_one()
+                self._snapshotter.take_one(self._lanes())
+                self._finish_restore()
+                self._restore_one()
                 self._publish_status(idle=not polled.records)
+        except BaseException:
+            self._seats.clear()  # a lane may be ahead of what is committed
+            raise
         finally:
             self._transaction.close()
-            self._consumer.close()
+            self._consumer.close()  # which revokes the partitions
             self._publish_status(idle=True)
+        if self._settings.embedded:
+            self._forget_snapshots()
 
     # What the group tells (GroupListener).
 
@@ -107,8 +132,14 @@ class LanesWorker:
         self._assigned = True
         self._seats.update((partition, Seat(partition)) for partition in partitions)
 
-    def released(self, partitions: Sequence[int]) -> None:
-        """Drop seats. All they have handed over is committed; what they were given since is not processed."""
+    def revoked(self, partitions: Sequence[int]) -> None:
+        """Give up seats. All they have processed is committed, so the next owner may go on from here."""
+        if not self._settings.embedded:  # whose topics end with this process
+            self._snapshotter.take_all(self._lanes(partitions))
+        self.lost(partitions)
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Drop seats."""
         for partition in partitions:
             self._seats.pop(partition, None)
 
@@ -121,10 +152,11 @@ class LanesWorker:
     # One round of the loop.
 
     def _handle(self, polled: Polled) -> None:
-        # What came in for a partition that is gone, or must begin again, is read again by whoever does.
-        batches = {partition: records for partition, records in polled.records.items() if self._reading(partition)}
-        if batches:
-            self._process(batches)
+        for batch in cut_batches(polled.records, self._settings.batch_bytes):
+            # What came in for a partition that is gone, or must begin again, is read again by whoever does.
+            mine = {partition: records for partition, records in batch.items() if self._reading(partition)}
+            if mine:
+                self._process(mine)
         for partition, offset in polled.ends.items():
             if self._reading(partition):
                 self._seats[partition].reached_end(offset)
@@ -140,7 +172,7 @@ class LanesWorker:
     def _process(self, batches: dict[int, list[SourceRecord]]) -> None:
         began = time.monotonic()
         outputs: list[OutputRecord] = []
-        positions: dict[int, int] = {}
+        positions: dict[int, Position] = {}
         ledgers: dict[int, LaneCounts] = {}
         for partition, records in batches.items():
             seat = self._seats[partition]
@@ -157,13 +189,13 @@ class LanesWorker:
             if output is not None:
                 outputs += output.facts
                 outputs += output.dead_letters
-                positions[partition] = records[-1].offset + 1
+                positions[partition] = Position.of(records[-1].offset + 1, self._topic, seat.history)
                 ledgers[partition] = output.counts
         if not positions:
             return
         crash_point(CrashPoint.BEFORE_PRODUCE)
         try:
-            self._transaction.commit(MicroBatch(outputs, self._settings.requests_topic, self._generation, positions))
+            self._transaction.commit(MicroBatch(outputs, self._topic.name, positions))
         except BatchAborted as error:
             self._rebuild(positions, error)
             return
@@ -190,40 +222,95 @@ class LanesWorker:
         seat.wait()
         self._consumer.pause([seat.partition])
 
-    def _stop_seat(self, seat: Seat, error: str) -> None:
-        seat.stop(error)
+    def _stop_seat(self, seat: Seat, error: str, *, may_try_again: bool = False) -> None:
+        if seat.error != error:  # a lane that tries again says the same again
+            log.error("lane_stopped", partition=seat.partition, error=error)
+        seat.stop(error, may_try_again=may_try_again)
         self._consumer.pause([seat.partition])
-        log.error("lane_stopped", partition=seat.partition, error=error)
 
     def _back_off(self) -> None:
         delay = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
         self._failures += 1
         self._begin_after = time.monotonic() + delay
 
-    def _begin_one(self) -> None:
-        """Begin a seat that waits: one a round, so that no lane waits long for another's answers."""
-        if time.monotonic() < self._begin_after:
+    def _restore_one(self) -> None:
+        """Let one seat that waits restore its lane, so that no lane waits long for another's questions."""
+        if self._restoring is not None or time.monotonic() < self._begin_after:
             return
-        seat = next((seat for seat in self._seats.values() if seat.phase is Phase.WAITING), None)
+        seat = self._next_to_restore()
         if seat is None:
             return
-        source = f"{self._settings.requests_topic}/{seat.partition}"
         try:
-            low, end = self._consumer.watermarks(seat.partition)
-            plan = plan_restore(source, self._generation, self._consumer.committed(seat.partition), low, end)
-            self._consumer.read_from(seat.partition, plan.start)
-        except CannotRestore as error:
-            self._stop_seat(seat, str(error))
-            return
+            standing = self._ask(seat.partition)
         except KafkaException as error:
-            log.warning("lane_waits", partition=seat.partition, error=error.args[0].str())
-            self._back_off()
+            self._postpone(seat, error.args[0].str())
             return
-        seat.end_offset = end
-        seat.begin(plan, Lane(seat.partition, self._registry, self._format, self._targets, self._limits))
+        seat.end_offset = standing.end
+        seat.restore()
+        self._restoring = seat, self._restorer.start(seat.partition, standing)
+
+    def _next_to_restore(self) -> Seat | None:
+        now = time.monotonic()
+        return next((seat for seat in self._seats.values() if seat.is_ready(now)), None)
+
+    def _ask(self, partition: int) -> Standing:
+        """What Kafka knows of a partition."""
+        low, end = self._consumer.watermarks(partition)
+        (committed,) = self._consumer.committed([partition])
+        others = self._consumer.committed(range(self._topic.partitions)) if committed.offset is None else ()
+        return Standing(committed, low, end, tuple(others))
+
+    def _finish_restore(self) -> None:
+        if self._restoring is None or not self._restoring[1].done():
+            return
+        seat, future = self._restoring
+        self._restoring = None
+        if self._seats.get(seat.partition) is not seat:
+            return  # given up meanwhile
+        try:
+            restored = future.result()
+            self._consumer.read_from(seat.partition, restored.plan.start)
+        except CannotRestore as error:
+            self._stop_seat(seat, str(error), may_try_again=True)
+        except (StoreError, KafkaException) as error:
+            self._postpone(seat, str(error))
+        else:
+            self._begin(seat, restored)
+
+    def _begin(self, seat: Seat, restored: Restored) -> None:
+        seat.begin(restored)
+        self._snapshotter.begun(restored)
         if self._holding:
             self._consumer.pause([seat.partition])
-        log.info("lane_begun", partition=seat.partition, start=plan.start, target=plan.target, end=end)
+        snapshot, plan = restored.snapshot, restored.plan
+        log.info(
+            "lane_begun",
+            partition=seat.partition,
+            snapshot=None if snapshot is None else snapshot.path,
+            start=plan.start,
+            target=plan.target,
+            end=seat.end_offset,
+        )
+
+    def _postpone(self, seat: Seat, error: str) -> None:
+        log.warning("lane_waits", partition=seat.partition, error=error)
+        seat.wait()
+        self._back_off()
+
+    def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
+        return Lane(partition, self._registry, self._format, self._targets, self._limits, restored)
+
+    def _lanes(self, partitions: Iterable[int] | None = None) -> list[Lane]:
+        """The lanes that work, of some partitions or of all."""
+        seats = [self._seats.get(partition) for partition in (self._seats if partitions is None else partitions)]
+        return [seat.lane for seat in seats if seat is not None and seat.lane is not None]
+
+    def _forget_snapshots(self) -> None:
+        """They are of topics that end with this process."""
+        try:
+            self._snapshots.delete_all()
+        except StoreError as error:
+            log.warning("snapshots_left_behind", error=str(error))
 
     def _follow_hold(self) -> None:
         holding = self._hold()
@@ -241,12 +328,14 @@ class LanesWorker:
         if idle or now - self._status_at >= _STATUS_SECONDS:
             self._status_at = now
             seats = sorted(self._seats.items())
-            self._status = LanesStatus(self._assigned, tuple(seat.status() for _, seat in seats))
+            self._status = LanesStatus(
+                self._assigned, tuple(seat.status(self._snapshotter.newest(at)) for at, seat in seats)
+            )
 
-    def _choose_transaction(self, bootstrap: str) -> Transaction:
+    def _choose_transaction(self, bootstrap: str, facts_window: LagWindow | None) -> Transaction:
         settings = self._settings
         if settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE:
-            return AtLeastOnce(settings, bootstrap, self._consumer.client, self._is_stopping)
+            return AtLeastOnce(settings, bootstrap, self._consumer.client, self._is_stopping, facts_window)
         return ExactlyOnce(settings, bootstrap, self._consumer.membership, self._is_stopping)
 
     def _is_stopping(self) -> bool:

@@ -17,11 +17,12 @@ from tests.kafka.broker import KafkaCluster
 
 
 @pytest.fixture
-def settings(kafka: KafkaCluster) -> Settings:
+def settings(kafka: KafkaCluster, tmp_path: Path) -> Settings:
     """Settings with names that no other test uses."""
     name = uuid.uuid4().hex[:8]
     return Settings(
         bootstrap=kafka.bootstrap,
+        store=str(tmp_path / "store"),
         requests_topic=f"requests-{name}",
         facts_topic=f"facts-{name}",
         dead_letters_topic=f"dead-letters-{name}",

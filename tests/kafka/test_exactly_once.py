@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from litehit.registry import Registry
 from litehit.request import Request
 from service.errors import BatchAborted, Fenced
+from service.lanes.committed import Position
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.membership import Membership
 from service.lanes.status import LaneState
@@ -251,5 +252,5 @@ def test_offsets_are_not_committed_under_another_identity(settings: Settings, la
     transaction = ExactlyOnce(settings, settings.bootstrap, membership, lambda: False)
     transaction.open()
     with pytest.raises(BatchAborted, match="expelled"):
-        transaction.commit(MicroBatch([], settings.requests_topic, layout.requests_generation, {0: 1}))
+        transaction.commit(MicroBatch([], settings.requests_topic, {0: Position(1, "g:3:0")}))
     transaction.close()

@@ -1,0 +1,133 @@
+"""When snapshots are taken, and the background in which they are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+
+import structlog
+
+from litehit.errors import LiteHitError
+from service.background import in_background
+from service.lanes.instances import FrozenLane
+from service.lanes.lane import Lane
+from service.lanes.restorer import Restored
+from service.lanes.snapshots import Snapshots
+from service.lanes.status import SnapshotStatus
+from service.metrics import LanesMetrics
+from service.settings import Settings
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Course:
+    """One partition's snapshots.
+
+    Attributes:
+        newest: what a restart would go on from.
+        tried_at: when a snapshot was last taken, or the lane began; monotonic seconds.
+        tried_offset: the lane's next offset then.
+    """
+
+    newest: SnapshotStatus | None
+    tried_at: float
+    tried_offset: int
+
+
+class Snapshotter:
+    """Takes snapshots of lanes, called between batches, when all that a lane has processed is committed.
+
+    The lane waits for a copy of its state; a thread makes a file of it and writes it, one of a process at a time. A
+    snapshot that can't be written is told, and taken again later; the lane goes on.
+
+    Args:
+        settings: how often.
+        snapshots: where they go.
+        metrics: counts them.
+    """
+
+    def __init__(self, settings: Settings, snapshots: Snapshots, metrics: LanesMetrics) -> None:
+        self._settings = settings
+        self._snapshots = snapshots
+        self._metrics = metrics
+        self._courses: dict[int, _Course] = {}
+        self._writing: Future[None] | None = None
+
+    def begun(self, restored: Restored) -> None:
+        """A lane begins."""
+        lane, snapshot = restored.lane, restored.snapshot
+        newest = None if snapshot is None else SnapshotStatus(snapshot.next_offset, snapshot.taken_at)
+        self._courses[lane.partition] = _Course(newest, time.monotonic(), lane.next_offset)
+
+    def newest(self, partition: int) -> SnapshotStatus | None:
+        """The newest snapshot of a lane that is known to be in the store."""
+        course = self._courses.get(partition)
+        return None if course is None else course.newest
+
+    def take_one(self, lanes: Iterable[Lane]) -> None:
+        """Take the snapshot that is due for longest, if any is and none is being written."""
+        if self._writing is not None and not self._writing.done():
+            return
+        due = [lane for lane in lanes if self._is_due(lane)]
+        if due:
+            self._take(min(due, key=lambda lane: self._courses[lane.partition].tried_at))
+
+    def take_all(self, lanes: Iterable[Lane]) -> None:
+        """Take a last snapshot of lanes that are given up, and wait until they are written or time is up."""
+        deadline = time.monotonic() + self._settings.snapshot_deadline_seconds
+        for lane in lanes:
+            if self._is_new(lane) and self._await_writing(deadline, lane.partition):
+                self._take(lane)
+        self._await_writing(deadline, None)
+
+    def _is_new(self, lane: Lane) -> bool:
+        """Whether the lane has processed anything since the snapshot that a restart would go on from."""
+        newest = self._courses[lane.partition].newest
+        return lane.next_offset > (0 if newest is None else newest.next_offset)
+
+    def _is_due(self, lane: Lane) -> bool:
+        course = self._courses[lane.partition]
+        return self._is_new(lane) and (
+            time.monotonic() - course.tried_at >= self._settings.snapshot_seconds
+            or lane.next_offset - course.tried_offset >= self._settings.snapshot_records
+        )
+
+    def _take(self, lane: Lane) -> None:
+        course = self._courses[lane.partition]
+        began = time.monotonic()
+        frozen = lane.freeze()
+        course.tried_at, course.tried_offset = time.monotonic(), lane.next_offset
+        self._metrics.snapshot_taken(course.tried_at - began)
+        self._writing = in_background(f"snapshot-{lane.partition}", lambda: self._write(frozen, course))
+
+    def _write(self, frozen: FrozenLane, course: _Course) -> None:
+        partition = frozen.partition
+        began = time.monotonic()
+        try:
+            snapshot = frozen.snapshot(self._snapshots.topic)
+            size = self._snapshots.write(snapshot)
+        except Exception as error:
+            # Whatever it is, the lane needs no snapshot to go on; the one before stays.
+            traceback = None if isinstance(error, LiteHitError) else error
+            log.error(
+                "snapshot_failed",
+                partition=partition,
+                next_offset=frozen.next_offset,
+                error=str(error),
+                exc_info=traceback,
+            )
+            self._metrics.snapshot_failed(partition)
+            return
+        course.newest = SnapshotStatus(snapshot.next_offset, snapshot.taken_at)
+        seconds = time.monotonic() - began
+        self._metrics.snapshot_written(partition, size, seconds)
+        log.info("snapshot_written", path=snapshot.path, bytes=size, seconds=round(seconds, 3))
+
+    def _await_writing(self, deadline: float, partition: int | None) -> bool:
+        if self._writing is not None and wait([self._writing], max(0.0, deadline - time.monotonic())).not_done:
+            log.warning("snapshot_given_up", partition=partition, seconds=self._settings.snapshot_deadline_seconds)
+            return False
+        return True
