@@ -1,4 +1,4 @@
-"""Holding back a publisher whose topic keeps little: what was sent and is not consumed yet stays under a limit."""
+"""Holding back who writes to a topic that keeps little: what was sent and is not consumed yet stays under a limit."""
 
 from __future__ import annotations
 
@@ -45,12 +45,16 @@ class LagWindow:
         """A record that was sent stands at this offset."""
         self._delivered[partition].append((offset, size))
 
+    def is_full(self) -> bool:
+        """Whether what is outstanding now exceeds the limit."""
+        if self._outstanding > self._limit:
+            self._consume(self._committed(list(self._delivered)))
+        return self._outstanding > self._limit
+
     def make_room(self) -> None:
         """Wait until what is outstanding fits the limit."""
-        while self._outstanding > self._limit:
-            self._consume(self._committed(list(self._delivered)))
-            if self._outstanding > self._limit:
-                self._wait(_POLL_SECONDS)
+        while self.is_full():
+            self._wait(_POLL_SECONDS)
 
     def _consume(self, committed: Mapping[int, int]) -> None:
         for partition, next_offset in committed.items():

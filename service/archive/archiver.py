@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from confluent_kafka import KafkaException
@@ -27,6 +27,7 @@ _log = structlog.get_logger()
 
 _MEASURE_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 1.0
+_FOR_GOOD = 2**63
 
 
 class Archiver:
@@ -98,11 +99,23 @@ class Archiver:
         """The state after the last turn, from any thread."""
         return self._status
 
+    def consumed(self, partitions: Iterable[int]) -> Mapping[int, int]:
+        """The offset up to which facts are consumed, by partition, from any thread.
+
+        With it a producer in this process can hold back before a broker that keeps little forgets facts. A partition
+        that stopped counts as consumed for good: waiting for it would have no end.
+        """
+        known = {one.chain.partition: one for one in self._status.partitions}
+        return {
+            partition: known[partition].next_offset if known[partition].error is None else _FOR_GOOD
+            for partition in partitions
+            if partition in known
+        }
+
     def backlog(self) -> int:
         """The most facts of any partition that are in the topic now and not consumed yet.
 
-        It asks the broker, from any thread, so that a producer in this process can hold back before a broker that keeps
-        little forgets facts. Partitions that stopped do not count: waiting for them would have no end.
+        It asks the broker, from any thread. Partitions that stopped do not count: waiting for them would have no end.
         """
         known = {one.chain.partition: one for one in self._status.partitions}
         try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import structlog
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from service.errors import BatchAborted
+from service.lag_window import LagWindow
 from service.lanes.producing import (
     CALL_SECONDS,
     Deliveries,
@@ -32,12 +33,22 @@ class AtLeastOnce:
         bootstrap: Kafka's bootstrap servers.
         consumer: commits the offsets.
         stopping: True once the process is asked to stop.
+        facts_window: is told of every fact that the topic took; None where nobody counts them.
     """
 
-    def __init__(self, settings: Settings, bootstrap: str, consumer: Consumer, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        bootstrap: str,
+        consumer: Consumer,
+        stopping: Callable[[], bool],
+        facts_window: LagWindow | None = None,
+    ) -> None:
         self._consumer = consumer
         self._stopping = stopping
-        self._deliveries = Deliveries()
+        self._facts_topic = settings.facts_topic
+        self._facts_window = facts_window
+        self._deliveries = Deliveries(self._delivered)
         properties = {"enable.idempotence": True, "delivery.timeout.ms": _DELIVERY_SECONDS * 1000}
         self._producer = Producer(producer_config(settings, bootstrap, **properties))
 
@@ -72,3 +83,11 @@ class AtLeastOnce:
         """Purge the producer; the offsets of what it held are not committed."""
         self._producer.purge()
         self._producer.close()
+
+    def _delivered(self, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        if self._facts_window is None or message.topic() != self._facts_topic or partition is None or offset is None:
+            return
+        size = len(message.value() or b"")
+        self._facts_window.sent(size)
+        self._facts_window.delivered(partition, offset, size)

@@ -81,9 +81,14 @@ def raise_if_fatal(error: KafkaError) -> None:
 
 
 class Deliveries:
-    """Delivery reports of one batch: the first failure is kept until it is asked for."""
+    """Delivery reports of one batch: the first failure is kept until it is asked for.
 
-    def __init__(self) -> None:
+    Args:
+        delivered: is told of each record that was delivered.
+    """
+
+    def __init__(self, delivered: Callable[[Message], None] = lambda _: None) -> None:
+        self._delivered = delivered
         self._failure: tuple[int, KafkaError] | None = None
 
     def clear(self) -> None:
@@ -92,8 +97,10 @@ class Deliveries:
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """The producer's `on_delivery`."""
+        if error is None:
+            self._delivered(message)
         # What an abort purges failed for another reason than its own.
-        if error is not None and error.code() not in _PURGED and self._failure is None:
+        elif error.code() not in _PURGED and self._failure is None:
             self._failure = (message.partition() or 0, error)
 
     def failure(self) -> BatchAborted | None:

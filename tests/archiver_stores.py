@@ -1,0 +1,54 @@
+"""Stores that fail as a full disk does, and a clock that passes the pauses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from typing import Any
+
+from service.archive.errors import StoreError
+from service.archive.store import Data, Store, open_store
+
+
+class RefusingStore:
+    """A store that publishes nothing while it is told so, as one on a full disk.
+
+    Attributes:
+        refused: set once it has refused.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.refused = threading.Event()
+        self._store: Store = open_store(url)
+        self._refusing = threading.Event()
+
+    def refuse(self) -> None:
+        self.refused.clear()
+        self._refusing.set()
+
+    def allow(self) -> None:
+        self._refusing.clear()
+
+    def create(self, path: str, data: Data) -> None:
+        if self._refusing.is_set():
+            self.refused.set()
+            raise StoreError(f"store {self.url}: {path}: {os.strerror(errno.ENOSPC)}")
+        self._store.create(path, data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class LeapingClock:
+    """Stands still, and leaps where the test says so."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def leap(self, seconds: float) -> None:
+        self._now += seconds
+
+    def __call__(self) -> float:
+        return self._now

@@ -1,0 +1,87 @@
+"""Lanes before an archive that can't keep up, on a broker that forgets: large facts are held back, none is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from litehit.facts import FactBatch
+from litehit.request import Request
+from service.archive.archived_facts import ArchivedFacts
+from service.archive.catalog import Catalog
+from service.archive.segment import read_table
+from service.archive.store import Store, open_store
+from service.embedded import RETAINED_BYTES, EmbeddedBroker
+from service.lag_window import LagWindow
+from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
+from service.serve import EMBEDDED_FACTS_BYTES
+from service.settings import Settings
+from service.topics import TopicLayout
+from tests import lanes_harness as harness
+from tests.archiver_harness import RunningArchiver
+from tests.archiver_stores import LeapingClock, RefusingStore
+
+BLOCKS = 20_000
+REQUESTS = 160
+
+
+def requests_with_large_facts() -> list[Request]:
+    """Every second request reads every second block of the one before it, so no two of its hits are neighbours."""
+    keys = [np.arange(BLOCKS), np.arange(0, BLOCKS, 2)]
+    return [
+        Request("chat-a", f"trace-{number}", number, keys[number % 2], len(keys[number % 2]) * harness.BLOCK_TOKENS)
+        for number in range(REQUESTS)
+    ]
+
+
+def facts_in(store: Store) -> list[bytes]:
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert catalog.view.faults == ()
+    batches: list[FactBatch] = [
+        ArchivedFacts.from_table(read_table(store, info.path)[1]).facts for info in catalog.view.segments
+    ]
+    return [fact.to_json() for facts in batches for fact in facts]
+
+
+def test_facts_that_exceed_what_the_broker_keeps_are_all_archived(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, tmp_path: Path
+) -> None:
+    requests = requests_with_large_facts()
+    known = harness.registry(tmp_path)
+    expected = harness.straight_facts(requests, known)["chat-a"]
+    assert sum(map(len, expected)) > RETAINED_BYTES
+    settings = settings.model_copy(update={"segment_rows": 2})
+    store, clock = RefusingStore(settings.store), LeapingClock()
+    store.refuse()
+    with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as archive:
+        window = LagWindow(EMBEDDED_FACTS_BYTES, archive.archiver.consumed)
+        held = threading.Event()
+
+        def hold() -> bool:
+            full = window.is_full()
+            if full:
+                held.set()
+            return full
+
+        with harness.RunningWorker(settings, broker.bootstrap, layout, known, hold=hold, facts_window=window) as lanes:
+            publishing = threading.Thread(target=publish, args=(broker.bootstrap, settings, requests))
+            publishing.start()
+            archive.wait_until(lambda now: any(one.trouble for one in now.partitions))
+            assert held.wait(60)
+            store.allow()
+            clock.leap(1.0)
+            publishing.join(60)
+            assert not publishing.is_alive()
+            lanes.wait_until(lambda now: sum(lane.next_offset or 0 for lane in now.lanes) == REQUESTS)
+        archive.wait_until(lambda now: sum(one.next_offset for one in now.partitions) == REQUESTS)
+    assert facts_in(open_store(settings.store)) == expected
+
+
+def publish(bootstrap: str, settings: Settings, requests: list[Request]) -> None:
+    publisher = Publisher(settings, bootstrap, EMBEDDED_WINDOW_BYTES)
+    for request in requests:
+        publisher.send(request.instance_id, harness.event(request))
+    publisher.finish()
