@@ -58,7 +58,7 @@ def test_the_topics_are_those_of_the_settings(services: dict[str, dict[str, Any]
     created = {line.split()[1]: shlex.split(line)[2:] for line in script.splitlines() if line.startswith("create lite")}
     settings = Settings()
     assert tuple(created) == settings.topics
-    # Lanes rebuild their caches from the first request, so it may not expire.
+    # Without a snapshot lanes rebuild their caches from the first request, so it may not expire.
     assert "retention.ms=-1" in created[settings.requests_topic]
     (limit,) = re.findall(r"max\.message\.bytes=(\d+)", " ".join(created[settings.dead_letters_topic]))
     assert int(limit) > settings.dead_letter_max_bytes
