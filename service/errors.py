@@ -10,6 +10,7 @@ ServiceError
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── SnapshotDamaged        a snapshot file can't be used
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
+├── NothingToReset         a lane can't be reset to what there is not
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
 │   └── Undeliverable      ... because Kafka refuses one of its records for good
@@ -76,6 +77,10 @@ class SnapshotDamaged(ServiceError):
 
 class CannotRestore(ServiceError):
     """A lane's caches can't be rebuilt up to its committed offset."""
+
+
+class NothingToReset(ServiceError):
+    """A lane can't be reset to a snapshot that there is not."""
 
 
 class TooManyDeadLetters(ServiceError):

@@ -1,0 +1,89 @@
+"""An operator's choice of where a lane goes on that can't restore its caches."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from service.errors import NothingToReset
+from service.lanes.committed import Committed, RequestsTopic
+from service.lanes.restore import Standing
+from service.lanes.snapshot import Reset, Snapshot
+from service.lanes.snapshots import Snapshots
+
+
+class ResetTo(StrEnum):
+    """With what a lane goes on."""
+
+    COLD = "cold"
+    """Empty caches, at the committed offset, or the first that is left."""
+    EARLIEST = "earliest"
+    """Empty caches, at the first offset that is left; facts are given again."""
+    SNAPSHOT = "snapshot"
+    """The newest snapshot's caches, at the committed offset, or the first that is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetDone:
+    """What was chosen for a partition.
+
+    Attributes:
+        snapshot: what its lane goes on from.
+        committed: the group's offset, as far as it means anything in the topic; None where it does not.
+        caches_end: up to where the caches know the requests; None where they are empty.
+    """
+
+    snapshot: Snapshot
+    committed: int | None
+    caches_end: int | None
+
+    @property
+    def unread(self) -> int:
+        """Offsets that expired before they were processed."""
+        return max(0, self.snapshot.next_offset - self.committed) if self.committed is not None else 0
+
+    @property
+    def again(self) -> int:
+        """Offsets whose facts are given again."""
+        return max(0, self.committed - self.snapshot.next_offset) if self.committed is not None else 0
+
+
+def reset_lane(snapshots: Snapshots, partition: int, to: ResetTo, group: str, standing: Standing) -> ResetDone:
+    """Leave a choice for the lane in the store, as its only snapshot. It is followed when the lane next restores.
+
+    Raises:
+        NothingToReset: no snapshot can be read.
+        StoreError: the store can't be read or written.
+    """
+    readable = list(snapshots.readable(partition))
+    done = plan_reset(snapshots.topic, partition, to, group, standing, readable)
+    snapshots.replace_all(done.snapshot)
+    return done
+
+
+def plan_reset(
+    topic: RequestsTopic, partition: int, to: ResetTo, group: str, standing: Standing, readable: list[Snapshot]
+) -> ResetDone:
+    """What `reset_lane` leaves in the store, given the partition's snapshots that can be read, newest first."""
+    committed = _meaningful(topic, standing)
+    histories = [standing.committed.history or 0, *(snapshot.history for snapshot in readable)]
+    at = standing.low if to is ResetTo.EARLIEST else max(standing.low, committed or 0)
+    chosen = Snapshot(
+        topic, partition, at, max(histories) + 1, Reset(group, standing.committed.offset), time.time(), instances=()
+    )
+    if to is not ResetTo.SNAPSHOT:
+        return ResetDone(chosen, committed, None)
+    if not readable:
+        raise NothingToReset(
+            f"{topic.name}/{partition}: there is no snapshot that can be read in generation {topic.generation}; "
+            f"choose cold or earliest"
+        )
+    return ResetDone(replace(chosen, instances=readable[0].instances), committed, readable[0].next_offset)
+
+
+def _meaningful(topic: RequestsTopic, standing: Standing) -> int | None:
+    committed: Committed = standing.committed
+    if committed.offset is None or committed.generation not in (None, topic.generation):
+        return None
+    return min(committed.offset, standing.end)
