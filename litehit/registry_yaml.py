@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -41,7 +42,7 @@ class RegistryDocument:
         try:
             return model.model_validate(self.value)
         except ValidationError as error:
-            details = min(error.errors(), key=lambda each: self._line(each["loc"]))
+            details = min(_innermost(error.errors()), key=lambda each: self._line(each["loc"]))
             raise self.error(details["loc"], _advice(details)) from None
 
     def error(self, path: FieldPath, advice: str) -> RegistryError:
@@ -53,7 +54,7 @@ class RegistryDocument:
             except (KeyError, IndexError, TypeError):
                 value = _ABSENT
         # A whole mapping or list says less than its line.
-        shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {value!r}"
+        shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {_shorten(repr(value))}"
         return RegistryError(f"{self.source}:{self._line(path)}: {_dotted(path)}{shown}: {advice}")
 
     def _line(self, path: FieldPath) -> int:
@@ -72,7 +73,9 @@ class RegistryDocument:
         try:
             return self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError) as error:
-            raise self._syntax(node, f"{_dotted(path)} = {node.value!r} is no plain value ({error})") from None
+            raise self._syntax(
+                node, f"{_dotted(path)} = {_shorten(repr(node.value))} is no plain value ({error})"
+            ) from None
 
     def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -117,9 +120,27 @@ def _dotted(path: FieldPath) -> str:
     return text or "the document"
 
 
+def _shorten(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _innermost(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The errors without those of a field around another's: a list counts as too short for its invalid items."""
+    around = {each["loc"][:depth] for each in errors for depth in range(len(each["loc"]))}
+    return [each for each in errors if each["loc"] not in around]
+
+
+_ADVICE = {
+    "extra_forbidden": "is an unknown key; remove it or correct its spelling",
+    "missing": "is required; add it",
+    "too_short": "is empty; add an entry",
+    "model_type": "must be a mapping of keys to values",
+    "dict_type": "must be a mapping of keys to values",
+    "tuple_type": "must be a list",
+}
+
+
 def _advice(details: ErrorDetails) -> str:
-    if details["type"] == "extra_forbidden":
-        return "is an unknown key; remove it or correct its spelling"
-    if details["type"] == "missing":
-        return "is required; add it"
+    if details["type"] in _ADVICE:
+        return _ADVICE[details["type"]]
     return details["msg"].removeprefix("Input ").replace("should ", "must ", 1)

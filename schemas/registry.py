@@ -9,10 +9,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Valid
 from pydantic_core import PydanticCustomError
 
 _INT64_END = 2**63
+_BLOCK_TOKENS_END = 2**31  # so that a request's keys times its block stay far below 64 bits
 _NS_DIGITS = 9
 
 Name = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1, lt=_INT64_END)]
+BlockTokens = Annotated[int, Field(ge=1, lt=_BLOCK_TOKENS_END)]
 
 
 def _whole_nanoseconds(seconds: Decimal) -> Decimal:
@@ -74,8 +76,8 @@ class InstanceEntry(_Entry):
 
     instance_id: Name = Field(description="exact id, or a glob with * ? [...]; exact wins, then the longest glob")
     group: Name
-    block_size_tokens: Positive = Field(description="tokens of one analysis block")
-    trace_block_size_tokens: Positive | None = Field(
+    block_size_tokens: BlockTokens = Field(description="tokens of one analysis block")
+    trace_block_size_tokens: BlockTokens | None = Field(
         default=None, description="tokens of one block as the producer hashed it; default: block_size_tokens"
     )
     block_bytes: Positive | None = Field(default=None, description="bytes of one analysis block")

@@ -152,6 +152,13 @@ def test_a_fractional_ttl_is_exact(tmp_path: Path, seconds: str, nanoseconds: in
             "block_size_tokens: 0",
             "registry.yaml:10: instances[0].block_size_tokens = 0: must be",
         ),
+        (
+            "block_size_tokens: 512",
+            "block_size_tokens: 2147483648",
+            "instances[0].block_size_tokens = 2147483648: must be less than 2147483648",
+        ),
+        ("ttl_seconds: 0.1", f"ttl_seconds: 1{'0' * 5000}", "groups[0].ttl_seconds = '1000"),
+        ("ttl_seconds: 0.1", f"ttl_seconds: 1{'0' * 400}", "0…: must be less than or equal to"),
         ("block_size_tokens: 512", "block_size_tokens: 512.0", "instances[0].block_size_tokens = 512.0: must be"),
         (
             "block_size_tokens: 128",
@@ -188,6 +195,17 @@ def test_an_error_names_line_path_value_and_remedy(tmp_path: Path, old: str, new
     assert message in failure(tmp_path, GOOD.replace(old, new, 1))
 
 
+def test_the_fault_of_the_only_entry_is_told(tmp_path: Path) -> None:
+    text = """\
+groups:
+  - name: g
+instances:
+  - {instance_id: a, group: g, block_size_tokens: 0, block_bytes: 1}
+"""
+    assert failure(tmp_path, text).startswith("registry.yaml:4: instances[0].block_size_tokens = 0: must be greater")
+    assert failure(tmp_path, text.replace("name: g", "name: 1")).startswith("registry.yaml:2: groups[0].name = 1: must")
+
+
 def test_the_error_nearest_the_top_is_told(tmp_path: Path) -> None:
     text = GOOD.replace("block_bytes: 1048576", "block_bytes: 0").replace("ttl_seconds: 0.1", "ttl_seconds: -1")
     assert "registry.yaml:4: " in failure(tmp_path, text)
@@ -197,8 +215,10 @@ def test_the_error_nearest_the_top_is_told(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "registry.yaml:1: is empty"),
-        ("- 1\n", "registry.yaml:1: the document: must be"),
-        ("groups: []\ninstances: []\n", "registry.yaml:1: groups: "),
+        ("- 1\n", "registry.yaml:1: the document: must be a mapping"),
+        ("groups: []\ninstances: []\n", "registry.yaml:1: groups: is empty; add an entry"),
+        ("groups: {a: 1}\ninstances: []\n", "registry.yaml:1: groups: must be a list"),
+        ("groups: [a]\ninstances: []\n", "registry.yaml:1: groups[0] = 'a': must be a mapping"),
         ("groups: &a [*a]\n", "is nested too deep"),
         ("\x00", "is no valid YAML"),
     ],
