@@ -21,6 +21,8 @@ HEADER = "trace_id,instance_id,timestamp_ns,input_token_len,block_size_tokens,bl
 _COLUMNS = HEADER.split(",")
 _BATCH_ROWS = 4096
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]').search
+# Of a field that does not begin with a quote csv takes any quote for a character, where CSV allows none.
+_STRAY_QUOTE = re.compile(r'(?:(?:"(?:[^"]|"")*"|[^",]*),)*[^",]+"').match
 # int() alone takes blanks, underscores, leading zeros and other alphabets' digits.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}").fullmatch
 _CURVE = TypeAdapter(tuple[tuple[int, int], ...], config={"strict": True})
@@ -69,15 +71,17 @@ def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
     # The longest real curves pass csv's limit of 128 Ki characters; this lifts it for the process.
     csv.field_size_limit(2**31 - 1)
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    rows = csv.reader(text, strict=True)
+    lines: list[str] = []  # of the row that is being read
+    rows = csv.reader(_noting(text, lines), strict=True)
     number = 0
     batch: list[RequestFact] = []
     try:
         for number, row in enumerate(rows, start=1):
             if number == 1:
                 _check_header(row)
-                continue
-            batch.append(_fact(row))
+            else:
+                batch.append(_fact(row, lines))
+            lines.clear()
             if len(batch) == _BATCH_ROWS:
                 yield FactBatch.from_facts(batch)
                 batch = []
@@ -93,6 +97,12 @@ def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
         yield FactBatch.from_facts(batch)
 
 
+def _noting(lines: Iterable[str], noted: list[str]) -> Iterator[str]:
+    for line in lines:
+        noted.append(line)
+        yield line
+
+
 def _texts(values: Sequence[str]) -> Iterable[str]:
     return [_quoted(value) if _NEEDS_QUOTES(value) else value for value in values]
 
@@ -106,9 +116,13 @@ def _check_header(row: Sequence[str]) -> None:
         raise ValueError(f"the header is {','.join(row)!r}; it must be {HEADER}")
 
 
-def _fact(row: Sequence[str]) -> RequestFact:
+def _fact(row: Sequence[str], lines: Sequence[str]) -> RequestFact:
     if len(row) != len(_COLUMNS):
         raise ValueError(f"has {len(row)} fields; it must have {len(_COLUMNS)}")
+    if any('"' in field for field in row) and _STRAY_QUOTE("".join(lines)):
+        raise ValueError(
+            "has a quote inside a field that does not begin with one; quote the field and double the quote"
+        )
     trace_id, instance_id, *numbers, curve = row
     integers = [_integer(name, text) for name, text in zip(_COLUMNS[2:6], numbers, strict=True)]
     try:
@@ -117,7 +131,8 @@ def _fact(row: Sequence[str]) -> RequestFact:
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         field = _COLUMNS[-1] if error.title != RequestFact.__name__ else ".".join(map(str, details["loc"]))
-        raise ValueError(f"{field or 'the fact'}: {details['msg']} (got {str(details['input'])[:60]!r})") from None
+        message = details["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{field}: {message} (got {str(details['input'])[:60]!r})" if field else message) from None
 
 
 def _integer(name: str, text: str) -> int:

@@ -10,7 +10,8 @@ HitCurve: TypeAlias = tuple[tuple[int, int], ...]
 """Segments (start_required_blocks, run_length), in blocks, ascending; () when the first block is cold."""
 
 _Positive = Annotated[int, Field(ge=1, lt=2**63)]
-_Segment = Annotated[tuple[_Positive, _Positive], Strict(False)]
+_Blocks = Annotated[int, Field(ge=1, lt=2**62)]  # so that a segment's end fits in 64 bits
+_Segment = Annotated[tuple[_Blocks, _Blocks], Strict(False)]
 
 
 class RequestFact(BaseModel):

@@ -70,6 +70,14 @@ def test_what_is_written_reads_back(batches: list[list[RequestFact]]) -> None:
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", ""])
+@pytest.mark.parametrize("name", ['"', '""', 'a"', '"a"', ',"', '",\n"', "\r", "x,y"])
+def test_quotes_that_stand_rightly_are_read(name: str, end: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    row = f'{quoted},"i",5,"9",4,1024,[]{end}'
+    assert read(f"{HEADER}\n{row}".encode())[0].trace_id == name
+
+
 def test_rows_come_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_csv, "_BATCH_ROWS", 2)
     data = written([[fact(timestamp_ns=i) for i in range(5)]])
@@ -110,8 +118,15 @@ def test_the_file_stays_open_for_its_owner() -> None:
         ("i,5", "i,9223372036854775808", "timestamp_ns: Input should be less than 9223372036854775808"),
         ("5,9,", "5,-1,", "input_token_len: Input should be greater than or equal to 0 (got '-1')"),
         ("9,4,", "9,0,", "block_size_tokens: Input should be greater than or equal to 1"),
+        ("t,", 't"x,', "has a quote inside a field that does not begin with one"),
+        ("t,", ' "t",', "has a quote inside a field"),
+        ("t,", 't"",', "has a quote inside a field"),
+        ("t,i,", '"t,""\n",i"",', "has a quote inside a field"),
+        ("i,5", 'i,5"', "has a quote inside a field"),
         ("4,1024", "4,0", "block_bytes: Input should be greater than or equal to 1"),
-        ("5,9,", "5,7,", "hit_curve counts 2 blocks of 4 tokens, more than input_token_len 7"),
+        ("[3,1]", f"[{2**62},1]", f"Input should be less than {2**62}"),
+        ("[3,1]", f"[3,{2**62}]", f"Input should be less than {2**62}"),
+        ("5,9,", "5,7,", "row 3: hit_curve counts 2 blocks of 4 tokens, more than input_token_len 7"),
         ("[3,1]", "[2,1]", "hit_curve[1] starts at 2 blocks"),
         ("[3,1]", "[0,1]", "Input should be greater than or equal to 1"),
         ("[3,1]", "[3,0]", "Input should be greater than or equal to 1"),

@@ -95,9 +95,9 @@ def test_no_facts_give_the_total_alone() -> None:
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
-    huge = fact("i", 2**63 - 1, ((1, 2**62),), block=1)
+    huge = fact("i", 2**63 - 1, ((1, 2**62 - 1),), block=1)
     rows = answer([FactBatch.from_facts([huge] * 5)], [-1])
-    assert rows[-1]["total_hit_tokens"] == [5 * 2**62]
+    assert rows[-1]["total_hit_tokens"] == [5 * (2**62 - 1)]
     assert rows[-1]["total_input_tokens"] == 5 * (2**63 - 1)
 
 
