@@ -32,16 +32,16 @@ def _no_lag() -> Mapping[ChainKey, int]:
 
 
 def create_app(
-    index: FactIndex,
+    index: FactIndex | None,
     *,
     registry: CollectorRegistry,
     status: Sequence[StatusProvider] = (),
     lag: Lag = _no_lag,
 ) -> FastAPI:
-    """The application over an index.
+    """The application of a process: all calls over an index, or, without one, only those for probes and scrapers.
 
     Args:
-        index: sums of the facts; its own status is part of the readiness.
+        index: sums of the facts, whose own status is part of the readiness; None in a process without the role `api`.
         registry: gets the metrics of the API, and is what `/metrics` shows.
         status: what the other roles of this process wait for.
         lag: how many facts each partition is behind its topic; by default no partition has a known lag.
@@ -54,12 +54,14 @@ def create_app(
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redoc_url=None,
     )
-    app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size))
     install_problem_handlers(app)
     install_refusals(app)
     install_openapi(app)
-    app.include_router(query_router(index, lag))
-    app.include_router(health_router(release, (api_waiting(index.waiting), *status), registry))
+    if index is not None:
+        app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size))
+        app.include_router(query_router(index, lag))
+        status = (api_waiting(index.waiting), *status)
+    app.include_router(health_router(release, status, registry))
 
     @app.get("/", include_in_schema=False)
     async def home() -> RedirectResponse:

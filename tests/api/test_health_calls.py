@@ -124,3 +124,11 @@ def test_metrics_as_openmetrics_for_a_scraper_that_asks(client: Client) -> None:
     response = client.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
     assert response.headers["content-type"].startswith("application/openmetrics-text")
     assert response.text.endswith("# EOF\n")
+
+
+def test_a_process_without_the_api_still_serves_probes_and_scrapers(connect: Callable[..., Client]) -> None:
+    client = connect(None, status=[lambda: [Waiting(component="lanes", detail="partition 2 is restoring")]])
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/readyz").json()["waiting"] == [{"component": "lanes", "detail": "partition 2 is restoring"}]
+    assert client.get("/metrics").status_code == 200
+    assert client.get("/query", params={"capacity_gb": 1}).status_code == 404
