@@ -214,6 +214,11 @@ class ArchiveMetrics:
             "litehit_archive_publish_failures", "Tries to publish that failed", ["partition"], registry=registry
         )
 
+        # Offsets that expired before they were archived and that the operator accepted as missing (accept_gap).
+        self._gaps = Counter(
+            "litehit_archive_gap_offsets", "Offsets given up as missing", ["partition"], registry=registry
+        )
+
     def consumed(self, partition: int, facts: int) -> None:
         """Facts were consumed."""
         self._facts.labels(str(partition)).inc(facts)
@@ -231,6 +236,10 @@ class ArchiveMetrics:
     def publishing_failed(self, partition: int) -> None:
         """The store refused a segment."""
         self._failures.labels(str(partition)).inc()
+
+    def gap_accepted(self, partition: int, offsets: int) -> None:
+        """Offsets expired unarchived, and the archive goes on behind them."""
+        self._gaps.labels(str(partition)).inc(offsets)
 
     def watch(self, status: Callable[[], ArchiveStatus]) -> None:
         """Show the partitions' state at each scrape."""

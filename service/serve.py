@@ -24,6 +24,7 @@ from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
 from service.archive.reader import read_segment
 from service.archive.store import open_store
+from service.archive.topic_watch import TopicWatch
 from service.embedded import EmbeddedBroker
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
@@ -116,7 +117,15 @@ class _Process:
         metrics = ArchiveMetrics(self._metrics)
         layout = self._layout
         archiver = Archiver(
-            self._settings, self._bootstrap, layout.facts_generation, layout.partitions, self._store, metrics, index
+            self._settings,
+            self._bootstrap,
+            layout.facts_generation,
+            layout.partitions,
+            self._store,
+            metrics,
+            index,
+            # The embedded broker can't tell, and forgets its topics only when it ends.
+            None if self._settings.embedded else TopicWatch(self._settings, self._bootstrap),
         )
         metrics.watch(archiver.status)
         self._status.append(archive_waiting(archiver.status))

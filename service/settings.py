@@ -109,6 +109,10 @@ class Settings(BaseSettings):
     segment_rows: PositiveInt = Field(default=1_000_000, description="facts of a segment")
     segment_bytes: PositiveInt = Field(default=64 * 2**20, description="bytes of a segment's facts as they came in")
     segment_seconds: PositiveSeconds = Field(default=60.0, description="age at which an open segment is published")
+    accept_gap: bool = Field(
+        default=False,
+        description="go on where facts expired before they were archived; their segment records what is missing",
+    )
 
     # API.
     window_rows: PositiveInt = Field(

@@ -37,6 +37,29 @@ class TopicLayout:
     facts_generation: str
 
 
+@dataclass(frozen=True, slots=True)
+class FoundTopic:
+    """A topic on Kafka.
+
+    Attributes:
+        generation: within which offsets mean something.
+        partitions: how many.
+    """
+
+    generation: str
+    partitions: int
+
+
+def find_topic(admin: AdminClient, topic: str, seconds: float = _ASK_SECONDS) -> FoundTopic | None:
+    """A topic as it is now; None where there is none.
+
+    Raises:
+        KafkaException: the broker does not answer.
+    """
+    found = _describe(admin, (topic,), seconds).get(topic)
+    return None if found is None else FoundTopic(_generation(found), len(found.partitions))
+
+
 def prepare_topics(settings: Settings, bootstrap: str, embedded_generation: str | None = None) -> TopicLayout:
     """Check the topics, creating absent ones where that is allowed.
 
@@ -136,10 +159,12 @@ def _check_partitions(topic: str, count: int, requests_topic: str, wanted: int, 
     )
 
 
-def _describe(admin: AdminClient, topics: tuple[str, ...]) -> dict[str, TopicDescription]:
+def _describe(
+    admin: AdminClient, topics: tuple[str, ...], seconds: float = _ASK_SECONDS
+) -> dict[str, TopicDescription]:
     """The topics that exist."""
     found = {}
-    for topic, answer in admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ASK_SECONDS).items():
+    for topic, answer in admin.describe_topics(TopicCollection(list(topics)), request_timeout=seconds).items():
         try:
             found[topic] = answer.result()
         except KafkaException as error:

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable, Mapping
 import structlog
 from confluent_kafka import KafkaException
 
-from service.archive.catalog import Catalog
-from service.archive.errors import ChainBroken, OffsetsMissing, StoreError
-from service.archive.facts_consumer import FactsConsumer
+from service.archive.chain_end import Held
+from service.archive.errors import StoreError
+from service.archive.facts_consumer import FactsConsumer, Fetched
 from service.archive.facts_offsets import FactsOffsets
 from service.archive.listener import FactListener, NoListener
-from service.archive.partition import PartitionArchive
+from service.archive.opening import Opening
 from service.archive.seat import Seat
-from service.archive.segment import ChainKey
 from service.archive.status import ArchiveStatus
 from service.archive.store import Store
-from service.archive.tail import SegmentLimits
+from service.archive.topic_watch import TopicWatch
+from service.errors import TopicsError
 from service.metrics import ArchiveMetrics
 from service.settings import Settings
+from service.topics import FoundTopic
 
 _log = structlog.get_logger()
 
@@ -31,7 +32,7 @@ _FOR_GOOD = 2**63
 
 
 class Archiver:
-    """Puts every fact of one generation of the facts topic into the store, exactly once.
+    """Puts every fact of the facts topic into the store, exactly once.
 
     Each partition goes on where its last segment ends, whatever the group's committed offsets say: they only show the
     lag. So a crash at any point loses nothing and doubles nothing: what is not in a segment is read again.
@@ -39,14 +40,18 @@ class Archiver:
     Several archivers may run: a segment's name is its first offset, so one of them wins each segment and the others go
     on from its end.
 
+    Where the topic is deleted and created again, the segments of what was consumed of the old one are completed, and
+    the archive begins anew with the new generation.
+
     Args:
         settings: topic, limits of a segment, Kafka properties.
         bootstrap: Kafka's bootstrap servers.
-        generation: of the facts topic.
-        partitions: of the facts topic.
+        generation: of the facts topic, as it was found at start.
+        partitions: of the facts topic, likewise.
         store: where segments go.
-        listener: is told of facts and segments.
         metrics: counts them.
+        listener: is told of facts and segments.
+        watch: tells the topic's generation now; None where it can't change.
         clock: seconds that never go back.
     """
 
@@ -59,14 +64,12 @@ class Archiver:
         store: Store,
         metrics: ArchiveMetrics,
         listener: FactListener | None = None,
+        watch: TopicWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._chains = [ChainKey(settings.facts_topic, generation, partition) for partition in range(partitions)]
-        self._limits = SegmentLimits.of(settings)
-        self._store = store
-        self._listener = listener or NoListener()
-        self._metrics = metrics
+        self._topic = FoundTopic(generation, partitions)
+        self._watch = watch
         self._clock = clock
         self._seats: dict[int, Seat] = {}
         self._positions: dict[int, int] = {}  # of the partitions being read: what the consumer brings next
@@ -77,6 +80,7 @@ class Archiver:
         self._status = ArchiveStatus("the store's segments are not listed yet")
         self._consumer = FactsConsumer(settings, bootstrap)
         self._offsets = FactsOffsets(settings, bootstrap)
+        self._opening = Opening(settings, store, self._offsets, listener or NoListener(), metrics, clock)
 
     def run(self, stop: threading.Event) -> None:
         """Archive until told to stop; then publish what is open.
@@ -88,7 +92,9 @@ class Archiver:
         try:
             self._begin(stop)
             while not stop.is_set():
-                self._turn()
+                if not self._turn():
+                    self._leave(stop)
+                    self._begin(stop)
             self._finish()
         finally:
             self._show()
@@ -119,7 +125,7 @@ class Archiver:
         """
         known = {one.chain.partition: one for one in self._status.partitions}
         try:
-            ends = self._offsets.ends(chain.partition for chain in self._chains)
+            ends = self._offsets.ends(range(self._topic.partitions))
         except KafkaException as error:
             _log.warning("backlog_unknown", error=str(error))
             ends = self._ends
@@ -130,63 +136,68 @@ class Archiver:
 
     def _begin(self, stop: threading.Event) -> None:
         """Find out where to go on, waiting for the store and the broker as long as it takes."""
-        catalog = Catalog(self._store, self._settings.facts_topic)
-        partitions = [chain.partition for chain in self._chains]
         while not stop.is_set():
             try:
-                catalog.refresh()
-                lows = self._offsets.begins(partitions)
-                self._ends = self._offsets.ends(partitions)
-            except (StoreError, KafkaException) as error:
+                self._topic = self._look()
+                self._seats, self._ends = self._opening.open(self._topic)
+            except (StoreError, TopicsError, KafkaException) as error:
                 _log.warning("archive_not_started", error=str(error))
                 self._status = ArchiveStatus(f"can't begin yet: {error}")
                 stop.wait(_ASK_AGAIN_SECONDS)
-                continue
-            for fault in catalog.view.faults:
-                _log.warning("chain_faulty", fault=fault)
-            for chain in self._chains:
-                self._seat(chain, catalog, lows[chain.partition])
-            self._read()
-            self._show()
-            return
+            else:
+                self._read()
+                self._show()
+                return
 
-    def _seat(self, chain: ChainKey, catalog: Catalog, low: int) -> None:
-        broken: ChainBroken | OffsetsMissing | None = None
-        expected = 0
-        try:
-            expected = catalog.next_offset(chain)
-        except ChainBroken as error:
-            broken = error
-        archive = PartitionArchive(
-            chain, expected, self._limits, self._store, self._listener, self._metrics, self._clock
-        )
-        seat = self._seats[chain.partition] = Seat(archive, self._metrics, self._clock)
-        broken = broken or self._missing(archive, low)
-        if broken is not None:
-            seat.stop(broken)
-        else:
-            _log.info("archive_partition_begins", chain=str(chain), offset=expected)
+    def _look(self) -> FoundTopic:
+        found = self._topic if self._watch is None else self._watch.look()
+        if found is None:
+            raise TopicsError(f"the topic {self._settings.facts_topic} does not exist; create it again")
+        return found
 
-    def _missing(self, archive: PartitionArchive, low: int) -> OffsetsMissing | None:
-        high = self._ends[archive.chain.partition]
-        if low <= archive.next_offset <= high:
-            return None
-        return OffsetsMissing(str(archive.chain), archive.next_offset, low, high)
-
-    def _turn(self) -> None:
-        """Fetch, append, publish what is due."""
+    def _turn(self) -> bool:
+        """Fetch, append, publish what is due; whether the topic is still the one it was."""
         fetched = self._consumer.fetch()
+        due = self._clock() - self._measured_at >= _MEASURE_SECONDS
+        if self._watch is not None and (due or fetched.facts or fetched.ends or fetched.gone):
+            try:
+                if self._watch.look() != self._topic:
+                    return False
+            except KafkaException as error:
+                # What may be of another topic is not taken, but fetched again.
+                _log.warning("topic_not_known", error=str(error))
+                self._consumer.stop_reading(self._positions)
+                self._positions.clear()
+                fetched = Fetched()
         for partition, facts in fetched.facts.items():
             self._positions[partition] = facts.offsets[-1] + 1
         for partition, end in fetched.ends.items():
             self._positions[partition] = max(end, self._positions.get(partition, 0))
         for partition, seat in self._seats.items():
             seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))
-        if fetched.gone or self._clock() - self._measured_at >= _MEASURE_SECONDS:
+        if fetched.gone or due:
             self._measure(fetched.gone)
         self._read()
         self._commit()
         self._show()
+        return True
+
+    def _leave(self, stop: threading.Event) -> None:
+        """The topic is gone, or another: what was consumed of it is in no other place, so it is published, in time."""
+        _log.error("facts_topic_replaced", topic=self._settings.facts_topic, generation=self._topic.generation)
+        self._consumer.stop_reading(self._positions)
+        self._positions.clear()
+        while not stop.is_set():
+            try:
+                self._finish()
+            except StoreError as error:
+                _log.error("publishing_failed", error=str(error))
+                self._show()
+                stop.wait(_ASK_AGAIN_SECONDS)
+            else:
+                self._seats.clear()
+                self._committed.clear()
+                return
 
     def _read(self) -> None:
         """Read on from where the seats want: behind a segment of another archiver, again after a pause, or no more."""
@@ -216,9 +227,8 @@ class Archiver:
         self._lag_known = True
         for partition, low in lows.items():
             seat = self._seats[partition]
-            missing = self._missing(seat.archive, low)
-            if missing is not None:
-                seat.stop(missing)
+            if seat.error is None:
+                seat.check(Held(low, self._ends[partition]), accept_gap=self._settings.accept_gap)
 
     def _commit(self) -> None:
         """Show the group how far the archive is; nothing starts from it.

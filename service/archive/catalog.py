@@ -110,7 +110,7 @@ class Catalog:
         """
         with self._lock:
             listed = {file.path: file for file in self.store.list(self._prefix) if parse_path(file.path)}
-            new = [file for path, file in listed.items() if self._version(path) != file.version]
+            new = [file for path, file in listed.items() if self.version(path) != file.version]
             gone = [path for path in self._files if path not in listed]
             if not new and not gone:
                 return Changes()
@@ -128,7 +128,8 @@ class Catalog:
             damaged=tuple(entry for entry in found.values() if isinstance(entry, SegmentError)),
         )
 
-    def _version(self, path: str) -> str | None:
+    def version(self, path: str) -> str | None:
+        """The version of a segment's file as it was read last; None where it is not known."""
         known = self._files.get(path)
         return None if known is None else known[0]
 

@@ -19,6 +19,14 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets `base_offset:end_offset` that expired before they were archived; their segment says so."""
+
+    base_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overlap:
     """A segment left out of the chain because the chain covers offsets of it already.
 
@@ -72,6 +80,18 @@ class Chain:
         return self.segments[place - 1] if place and offset < self.segments[place - 1].end_offset else None
 
     @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """Offsets that are missing for good; no fault, for the operator accepted them."""
+        return tuple(Gap(one.base_offset, one.gap_end) for one in self.segments if one.gap_end is not None)
+
+    @property
+    def damaged_end(self) -> tuple[SegmentError, ...]:
+        """The damaged files behind the last segment that counts: what they held, and how far, is unknown."""
+        end = self.segments[-1].end_offset if self.segments else 0
+        places = ((error, parse_path(error.path)) for error in self.damaged)
+        return tuple(error for error, place in places if place is not None and place[1] >= end)
+
+    @property
     def next_offset(self) -> int:
         """Base of the segment to come: where the last one ends, 0 without any. Holes do not move it.
 
@@ -79,10 +99,8 @@ class Chain:
             ChainBroken: the last segment can't be read, or is left out as an overlap, so its end is unknown.
         """
         end = self.segments[-1].end_offset if self.segments else 0
-        for error in self.damaged:
-            place = parse_path(error.path)
-            if place is not None and place[1] >= end:
-                raise ChainBroken(f"{self.key}: the end of the archive is unknown: {error}; restore or remove the file")
+        for error in self.damaged_end:
+            raise ChainBroken(f"{self.key}: the end of the archive is unknown: {error}; restore or remove the file")
         for overlap in self.overlaps:
             if overlap.segment.end_offset > end:
                 raise ChainBroken(
@@ -93,7 +111,7 @@ class Chain:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is wrong, a sentence each; nothing where every offset is covered once."""
+        """What is wrong, a sentence each; nothing where every offset is covered once. Gaps are no faults."""
         holes = [f"{self.key}: no segment covers offsets {one.base_offset} to {one.end_offset}" for one in self.holes]
         overlaps = [
             f"{one.segment.path}: not used, for the segments before it reach to offset {one.chain_end}"

@@ -2,6 +2,7 @@
 
 ArchiveError
 ├── StoreError             the store can't be used; names the URL or path
+│   ├── CannotSetAside     this kind of store can't take a file out of the way safely
 │   ├── AlreadyExists      an exclusive create found the name taken
 │   └── NotFound           no file has the name
 ├── SegmentError           a segment file is damaged or is not what its name says
@@ -22,6 +23,10 @@ class ArchiveError(ServiceError):
 
 class StoreError(ArchiveError):
     """The store can't be used."""
+
+
+class CannotSetAside(StoreError):
+    """This kind of store can't take a file out of the way safely."""
 
 
 class AlreadyExists(StoreError):
@@ -86,16 +91,20 @@ class OffsetsMissing(ArchiveError):
     Attributes:
         expected: offset the archive goes on at.
         low, high: first offset the topic still has, and its end.
+        expired: they are missing at the topic's beginning; otherwise the topic ends too early.
     """
 
     def __init__(self, partition: str, expected: int, low: int, high: int) -> None:
         self.expected = expected
         self.low = low
         self.high = high
-        if expected < low:
+        self.expired = expected < low
+        if self.expired:
             found = (
-                f"the topic begins at offset {low}: {low - expected} offsets are missing; they expired unarchived, "
-                f"so lengthen the topic's retention, and recompute their facts from the requests if those remain"
+                f"the topic begins at offset {low}: {low - expected} offsets are missing, expired before they were "
+                f"archived; lengthen the topic's retention, and either restore the segments that hold them from a copy "
+                f"of the store and restart, or restart with --accept-gap (LITEHIT_ACCEPT_GAP=true), which goes on at "
+                f"offset {low} and records the gap in the next segment"
             )
         else:
             found = (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from service.archive.errors import AlreadyExists, NotFound, StoreError
-from service.archive.store import Data, StoredFile, check_path
+from service.archive.store import DAMAGED, Data, StoredFile, check_path
 from service.crash_points import CrashPoint, crash_point
 
 _TEMPORARY = ".tmp-"
@@ -82,6 +82,22 @@ class LocalStore:
             if target.parent.is_dir():
                 _sync_folder(target.parent)
 
+    def set_aside(self, path: str, version: str) -> str | None:
+        """See `Store.set_aside`."""
+        target = self._locate(path)
+        # The lock keeps others from freeing the name, and so from publishing under it, after the version was compared.
+        with self._errors(path), _locked_folder(target.parent):
+            try:
+                found = _version(target.stat())
+            except FileNotFoundError:
+                return None
+            if found != version:
+                return None
+            aside = _link_beside(target)
+            target.unlink()
+            _sync_folder(target.parent)
+            return aside.relative_to(self.root).as_posix()
+
     def _locate(self, path: str) -> Path:
         return self.root / check_path(path)
 
@@ -95,8 +111,7 @@ class LocalStore:
                     stat = file.stat()
                 except FileNotFoundError:  # deleted since the folder was read
                     continue
-                version = f"{stat.st_ino}-{stat.st_mtime_ns}-{stat.st_size}"
-                yield StoredFile(file.relative_to(self.root).as_posix(), stat.st_size, version)
+                yield StoredFile(file.relative_to(self.root).as_posix(), stat.st_size, _version(stat))
 
     def _remove_stale(self) -> None:
         for folder, _, names in os.walk(self.root):
@@ -114,6 +129,10 @@ class LocalStore:
             raise NotFound(path) from None
         except OSError as error:
             raise StoreError(f"store {self.url}: {path}: {error.strerror or error}") from error
+
+
+def _version(stat: os.stat_result) -> str:
+    return f"{stat.st_ino}-{stat.st_mtime_ns}-{stat.st_size}"
 
 
 def _publish(target: Path, data: Data) -> None:
@@ -156,6 +175,29 @@ def _remove_if_abandoned(temporary: Path) -> None:
         temporary.unlink(missing_ok=True)
     except BlockingIOError:  # its writer is alive
         return
+    finally:
+        os.close(descriptor)
+
+
+def _link_beside(target: Path) -> Path:
+    """A second name for a damaged file, one that is free."""
+    aside, number = target.with_name(f"{target.name}{DAMAGED}"), 1
+    while True:
+        try:
+            os.link(target, aside)
+        except FileExistsError:
+            number += 1
+            aside = target.with_name(f"{target.name}{DAMAGED}-{number}")
+        else:
+            return aside
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

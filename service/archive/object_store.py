@@ -11,8 +11,8 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import from_url
 
-from service.archive.errors import AlreadyExists, NotFound, StoreError
-from service.archive.store import Data, StoredFile, check_path
+from service.archive.errors import AlreadyExists, CannotSetAside, NotFound, StoreError
+from service.archive.store import DAMAGED, Data, StoredFile, check_path
 
 
 class ObjectStore:
@@ -63,6 +63,14 @@ class ObjectStore:
                 obstore.delete(self._store, check_path(path))
         except NotFound:  # some services say so, others do not
             return
+
+    def set_aside(self, path: str, version: str) -> str | None:
+        """See `Store.set_aside`."""
+        # To copy and to delete are two steps, between which the name may come to stand for another archiver's object.
+        raise CannotSetAside(
+            f"store {self.url}: objects can't be set aside safely while others publish; stop every archiver, rename it "
+            f"{path}{DAMAGED} and start again"
+        )
 
     def range(self, path: str, start: int, end: int) -> memoryview:
         """Bytes `start:end` of an object."""

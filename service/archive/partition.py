@@ -87,6 +87,18 @@ class PartitionArchive:
         """
         self.tail.reached(offset)
 
+    def skip(self, offset: int) -> None:
+        """Go on at this offset, since the facts before it can't be had any more; the next segment will say so.
+
+        Errors are those of `publish`: a gap stands at the beginning of a segment, so what was consumed goes first.
+        """
+        self.publish()
+        missing = offset - self.next_offset
+        if missing > 0:  # otherwise another archiver has published what is gone here
+            self.tail.skip(offset)
+            self._metrics.gap_accepted(self.chain.partition, missing)
+            _log.error("gap_accepted", chain=str(self.chain), missing_offsets=missing, goes_on_at=offset)
+
     def publish_if_due(self) -> None:
         """Publish a tail that is full or old. Errors are those of `publish`."""
         if self.tail.due:
@@ -105,7 +117,7 @@ class PartitionArchive:
         """
         while self.tail.rows:
             table = self.tail.table()
-            info = describe(self.chain, self.tail.base_offset, self.tail.end_offset, table)
+            info = describe(self.chain, self.tail.base_offset, self.tail.end_offset, table, self.tail.gap_end)
             started = time.perf_counter()
             data = encode(info, table)
             try:
@@ -151,11 +163,14 @@ class PartitionArchive:
         winner, theirs = read_table(self._store, path)
         self._metrics.race_lost(self.chain.partition)
         _log.info("segment_race_lost", path=path, end_offset=winner.end_offset)
+        # What one of the two could not have any more the other may hold.
+        first = max(winner.first_offset, self.tail.gap_end or 0)
         common = min(winner.end_offset, self.tail.end_offset)
-        if not _before(mine, common).equals(_before(theirs, common)):
+        if not _between(mine, first, common).equals(_between(theirs, first, common)):
             raise ArchiveDisagrees(path)
         return winner
 
 
-def _before(table: pa.Table, offset: int) -> pa.Table:
-    return table.filter(pc.less(table["fact_offset"], offset))
+def _between(table: pa.Table, first: int, end: int) -> pa.Table:
+    offsets = table["fact_offset"]
+    return table.filter(pc.and_(pc.greater_equal(offsets, first), pc.less(offsets, end)))

@@ -110,7 +110,7 @@ class ArchiveReader:
 
 def _batches(path: str, source: pa.NativeFile, wanted: FactFilter) -> Iterator[ArchivedFacts]:
     with damage(path):
-        fragment = ds.ParquetFileFormat().make_fragment(source)
+        fragment = ds.ParquetFileFormat(page_checksum_verification=True).make_fragment(source)
         for batch in fragment.to_batches(filter=wanted.expression(), batch_size=BATCH_ROWS, use_threads=False):
             if batch.num_rows:
                 yield ArchivedFacts.from_table(pa.Table.from_batches([batch]))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
+from service.archive.chain_end import Held
 from service.archive.decode import FetchedFacts
 from service.archive.errors import ArchiveError, OffsetsMissing, StoreError, UndecodableFact
 from service.archive.partition import PartitionArchive
@@ -58,6 +59,8 @@ class Seat:
         if self.error is not None or (self.trouble is not None and self._clock() < self._retry_at):
             return
         try:
+            if self.trouble is not None:
+                self.archive.publish()
             if facts is not None:
                 self.archive.consume(facts)
             if end is not None:
@@ -69,6 +72,24 @@ class Seat:
             self.stop(error)
         else:
             self.trouble, self._pause_seconds = None, 0.0
+
+    def check(self, held: Held, *, accept_gap: bool) -> None:
+        """Go on where the topic holds the next offset; otherwise stop, or accept that what expired is missing.
+
+        Where what was consumed before a gap can't be published yet, that is tried again before the gap is.
+        """
+        missing = held.missing(self.archive.chain, self.archive.next_offset)
+        if missing is None:
+            return
+        if not (missing.expired and accept_gap):
+            self.stop(missing)
+            return
+        try:
+            self.archive.skip(held.low)
+        except StoreError as error:
+            self._hold(error)
+        except ArchiveError as error:
+            self.stop(error)
 
     def stop(self, error: ArchiveError) -> None:
         """End this partition. Facts before a record that is none, or before a gap, are good and still published."""

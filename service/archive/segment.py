@@ -58,6 +58,8 @@ class SegmentInfo:
             as transaction markers.
         rows: facts in it, at least 1.
         first_time_ns, last_time_ns: earliest and latest time of a fact, nanoseconds (facts need not be in order).
+        gap_end: the offsets from the base to here are missing, since they expired before they were archived; None
+            where nothing is.
     """
 
     chain: ChainKey
@@ -66,6 +68,12 @@ class SegmentInfo:
     rows: int
     first_time_ns: int
     last_time_ns: int
+    gap_end: int | None = None
+
+    @property
+    def first_offset(self) -> int:
+        """Where its facts begin: behind the gap, if there is one."""
+        return self.base_offset if self.gap_end is None else self.gap_end
 
     @property
     def path(self) -> str:
@@ -85,6 +93,8 @@ class SegmentInfo:
             "first_time_ns": self.first_time_ns,
             "last_time_ns": self.last_time_ns,
         }
+        if self.gap_end is not None:
+            fields["gap_end"] = self.gap_end
         return {f"{_KEY_PREFIX}{name}": str(value) for name, value in fields.items()}
 
     @classmethod
@@ -120,6 +130,7 @@ class SegmentInfo:
             number("rows"),
             number("first_time_ns"),
             number("last_time_ns"),
+            number("gap_end") if f"{_KEY_PREFIX}gap_end".encode() in (metadata or {}) else None,
         )
 
 
@@ -137,10 +148,12 @@ def parse_path(path: str) -> tuple[ChainKey, int] | None:
     return ChainKey(topic, generation, int(partition)), int(base)
 
 
-def describe(chain: ChainKey, base_offset: int, end_offset: int, table: pa.Table) -> SegmentInfo:
+def describe(
+    chain: ChainKey, base_offset: int, end_offset: int, table: pa.Table, gap_end: int | None = None
+) -> SegmentInfo:
     """What the segment of these facts is called and holds; the table is of `FACT_SCHEMA`, with a row at least."""
     times = pc.min_max(table["timestamp_ns"]).as_py()
-    return SegmentInfo(chain, base_offset, end_offset, table.num_rows, times["min"], times["max"])
+    return SegmentInfo(chain, base_offset, end_offset, table.num_rows, times["min"], times["max"], gap_end)
 
 
 def encode(info: SegmentInfo, table: pa.Table) -> memoryview:
@@ -154,6 +167,8 @@ def encode(info: SegmentInfo, table: pa.Table) -> memoryview:
         column_encoding=dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED"),
         # Readers of any make find a plain Parquet schema, not Arrow's own copy of it.
         store_schema=False,
+        # Parquet's own; without it a disk's flipped bits may decode as other numbers.
+        write_page_checksum=True,
     ) as writer:
         writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         writer.add_key_value_metadata(info.metadata())
@@ -174,7 +189,7 @@ def read_info(store: Store, path: str) -> SegmentInfo:
 def read_table(store: Store, path: str) -> tuple[SegmentInfo, pa.Table]:
     """A whole segment: what it is, and its facts as a table of `FACT_SCHEMA`. Errors are those of `read_info`."""
     with open_segment(store, path) as (info, source), damage(path):
-        return info, pq.ParquetFile(source).read(use_threads=False)
+        return info, pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
 
 
 @contextmanager
@@ -199,11 +214,13 @@ def inspect(path: str, source: pa.NativeFile) -> SegmentInfo:
         schema = file.schema_arrow
         if not schema.equals(FACT_SCHEMA):
             raise SegmentError(path, f"its columns are not those of facts: {', '.join(schema.names)}")
-    if not 0 < info.rows == file.metadata.num_rows <= info.end_offset - info.base_offset:
+    if info.gap_end is not None and info.gap_end <= info.base_offset:
+        raise SegmentError(path, f"its gap ends at offset {info.gap_end}, which is not behind its base")
+    if not 0 < info.rows == file.metadata.num_rows <= info.end_offset - info.first_offset:
         raise SegmentError(
             path,
             f"{file.metadata.num_rows} rows, but its metadata says {info.rows} "
-            f"in offsets {info.base_offset} to {info.end_offset}",
+            f"in offsets {info.first_offset} to {info.end_offset}",
         )
     return info
 

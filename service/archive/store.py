@@ -14,6 +14,9 @@ from service.archive.errors import StoreError
 Data: TypeAlias = bytes | memoryview
 """What a file is made of; a memoryview is of bytes (`cast("B")`)."""
 
+DAMAGED = ".damaged"
+"""What the name of a file that was set aside ends with; no reader takes it for what it was."""
+
 OBJECT_STORE_SCHEMES = ("s3", "gs", "az", "memory")
 
 
@@ -68,6 +71,20 @@ class Store(Protocol):
 
     def delete(self, path: str) -> None:
         """Remove a file; a missing one is no error."""
+
+    def set_aside(self, path: str, version: str) -> str | None:
+        """Give a damaged file another name, `<path>.damaged`, so that its own is free; its bytes are not touched.
+
+        Args:
+            path: the file.
+            version: as it was listed. Another one is left where it is: somebody was quicker.
+
+        Returns:
+            The new name; None where the file is not there in this version.
+
+        Raises:
+            CannotSetAside: the store has no way to do it that is safe while others publish.
+        """
 
 
 def check_path(path: str) -> str:

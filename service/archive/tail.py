@@ -45,6 +45,7 @@ class OpenTail:
     Attributes:
         base_offset: first offset of the segment it will be.
         end_offset: everything from the base to here was consumed; facts need not stand on every offset.
+        gap_end: the offsets from the base to here can't be had any more; None where nothing is missing.
         rows, size_bytes: what it holds.
     """
 
@@ -53,9 +54,10 @@ class OpenTail:
         self._clock = clock
         self._start(base_offset, base_offset)
 
-    def _start(self, base_offset: int, end_offset: int) -> None:
+    def _start(self, base_offset: int, end_offset: int, gap_end: int | None = None) -> None:
         self.base_offset = base_offset
         self.end_offset = end_offset
+        self.gap_end = gap_end
         self.rows = 0
         self.size_bytes = 0
         self._tables: list[pa.Table] = []
@@ -89,6 +91,10 @@ class OpenTail:
         """No fact stands before this offset that was not appended."""
         self.end_offset = max(self.end_offset, offset)
 
+    def skip(self, offset: int) -> None:
+        """What stands before this offset can't be had any more; only for a tail without rows."""
+        self._start(self.base_offset, offset, offset)
+
     def table(self) -> pa.Table:
         """Everything in it."""
         return pa.concat_tables(self._tables) if self._tables else FACT_SCHEMA.empty_table()
@@ -97,7 +103,8 @@ class OpenTail:
         """A segment ends here: forget what it holds; the rest, if any, is a tail from here on."""
         whole, size_bytes = self.table(), self.size_bytes
         rest = whole.filter(pc.greater_equal(whole["fact_offset"], offset))
-        self._start(offset, max(offset, self.end_offset))
+        gap_end = self.gap_end if self.gap_end is not None and self.gap_end > offset else None
+        self._start(offset, max(offset, self.end_offset), gap_end)
         if rest.num_rows:
             end_offset = self.end_offset
             self.append(rest, size_bytes * rest.num_rows // whole.num_rows)

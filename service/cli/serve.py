@@ -22,13 +22,26 @@ def serve(
     store: Store = None,
     host: Host = None,
     port: Port = None,
+    accept_gap: Annotated[
+        bool | None,
+        typer.Option(
+            "--accept-gap",
+            help="Archive on where facts expired unarchived; their segment records the gap. [LITEHIT_ACCEPT_GAP]",
+        ),
+    ] = None,
 ) -> None:
     """Run the service until SIGTERM or SIGINT, which stop it cleanly; a second one stops it at once."""
     from service.logs import configure_logs
     from service.serve import run_service
 
     settings = load_settings(
-        embedded=embedded, bootstrap=bootstrap, registry=registry, store=store, host=host, port=port
+        embedded=embedded,
+        bootstrap=bootstrap,
+        registry=registry,
+        store=store,
+        host=host,
+        port=port,
+        accept_gap=accept_gap,
     )
     chosen = parse_roles(roles)
     configure_logs(settings)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from service.archive.catalog import Catalog
+from service.archive.chain import Chain
 from service.archive.errors import StoreError
-from service.archive.store import Store, open_store
+from service.archive.segment import ChainKey
+from service.archive.store import open_store
 from service.embedded import EmbeddedBroker
 from service.settings import Settings
 from service.topics import TopicLayout, prepare_topics
 from tests.archive_facts import made_fact
 from tests.archiver_harness import FactsTopic, RunningArchiver, archived
+from tests.archiver_stores import LeapingClock, RefusingStore
 
 LARGE = made_fact(0).model_copy(update={"trace_id": "x" * 10_000}).to_json()
 
@@ -26,38 +28,6 @@ def topic(broker: EmbeddedBroker, settings: Settings, layout: TopicLayout) -> Fa
     return FactsTopic(settings, broker.bootstrap)
 
 
-class SwitchedStore:
-    """A store that can be made to refuse to publish."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self._store: Store = open_store(url)
-        self.refusing = threading.Event()
-        self.refused = threading.Event()
-
-    def create(self, path: str, data: Any) -> None:
-        if self.refusing.is_set():
-            self.refused.set()
-            raise StoreError("No space left on device")
-        self._store.create(path, data)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-
-class LeapingClock:
-    """Runs as real time does, and leaps where the test says so."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-
-    def leap(self, seconds: float) -> None:
-        self._now += seconds
-
-    def __call__(self) -> float:
-        return self._now
-
-
 def group_offsets(bootstrap: str, settings: Settings, partitions: int) -> list[int]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": settings.archive_group_id, "log_level": 4})
     try:
@@ -65,6 +35,12 @@ def group_offsets(bootstrap: str, settings: Settings, partitions: int) -> list[i
         return [place.offset for place in consumer.committed(places, timeout=10)]
     finally:
         consumer.close()
+
+
+def chain_of(settings: Settings, layout: TopicLayout, partition: int) -> Chain:
+    catalog = Catalog(open_store(settings.store, for_writing=False))
+    catalog.refresh()
+    return catalog.view.chain(ChainKey(settings.facts_topic, layout.facts_generation, partition))
 
 
 def test_facts_are_heard_at_once_and_in_the_store_after_a_clean_stop(
@@ -183,23 +159,84 @@ def test_facts_that_expired_unarchived_stop_their_partition_at_the_start(
     assert archived(settings.store, layout.facts_generation) == {1: list(range(5))}
 
 
+def test_accepted_gaps_are_recorded_and_everything_else_is_archived(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
+) -> None:
+    """At the start of an archive, and in its midst while the store refuses."""
+    store, clock = RefusingStore(settings.store), LeapingClock()
+    settings = settings.model_copy(update={"segment_rows": 500, "accept_gap": True})
+    topic.send_value(0, LARGE, 900)  # of which the broker keeps 5 MiB
+    topic.send(1, 5)
+    with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as running:
+        running.wait_consumed([900, 5, 0, 0])
+        store.refuse()
+        clock.leap(settings.segment_seconds)
+        held = running.wait_for(0, lambda one: one.trouble is not None)
+        topic.send_value(0, LARGE, 900)
+        store.allow()
+        clock.leap(1.0)
+        running.wait_consumed([1800, 5, 0, 0])
+        lost = running.metric("gap_offsets_total", partition="0")
+        assert running.archiver.status().waiting == ()
+    chain = chain_of(settings, layout, 0)
+    first, *later = chain.segments
+    assert (first.base_offset, held.next_offset) == (0, 900)
+    assert chain.faults == ()
+    assert [gap.base_offset for gap in chain.gaps] == [0, 900]
+    assert sum(gap.end_offset - gap.base_offset for gap in chain.gaps) == lost > 0
+    assert sum(info.rows for info in chain.segments) + lost == 1800
+    assert later[-1].end_offset == 1800
+
+
+def test_a_torn_segment_at_the_end_is_set_aside_and_archived_again(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
+) -> None:
+    settings = settings.model_copy(update={"segment_rows": 4})
+    topic.send(0, 10)
+    with RunningArchiver(settings, broker.bootstrap, layout) as running:
+        running.wait_consumed([10, 0, 0, 0])
+    *_, last = sorted(Path(settings.store).rglob("*.parquet"))
+    torn = last.read_bytes()[:-40]
+    last.write_bytes(torn)
+    topic.send(0, 3)
+    with RunningArchiver(settings, broker.bootstrap, layout) as running:
+        running.wait_consumed([13, 0, 0, 0])
+    assert archived(settings.store, layout.facts_generation) == {0: list(range(13))}
+    assert last.with_name(f"{last.name}.damaged").read_bytes() == torn
+
+
+def test_a_torn_segment_whose_facts_expired_stops_its_partition(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
+) -> None:
+    topic.send(0, 10)
+    with RunningArchiver(settings, broker.bootstrap, layout) as running:
+        running.wait_consumed([10, 0, 0, 0])
+    (only,) = Path(settings.store).rglob("*.parquet")
+    only.write_bytes(b"")
+    topic.send_value(0, LARGE, 900)
+    with RunningArchiver(settings, broker.bootstrap, layout) as running:
+        stopped = running.wait_for(0, lambda one: one.error is not None)
+        assert "damaged" in str(stopped.error)
+        assert "restore the file from a copy" in str(stopped.error)
+    assert only.read_bytes() == b""
+
+
 def test_a_store_that_refuses_is_tried_again_and_nothing_is_lost(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
 ) -> None:
-    store, clock = SwitchedStore(settings.store), LeapingClock()
+    store, clock = RefusingStore(settings.store), LeapingClock()
     settings = settings.model_copy(update={"segment_rows": 10})
-    store.refusing.set()
+    store.refuse()
     with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as running:
         topic.send(0, 35)
         topic.send(1, 3)
         held = running.wait_for(0, lambda one: one.trouble is not None)
         assert held.tail_rows == 10, "a full tail takes nothing more"
-        assert running.archiver.status().waiting == (
-            "partition 0 can't publish and tries again: No space left on device",
-        )
+        assert "No space left on device" in str(held.trouble)
+        assert running.archiver.status().waiting == (f"partition 0 can't publish and tries again: {held.trouble}",)
         running.wait_for(1, lambda one: one.next_offset == 3)
         assert running.archiver.backlog() == 25
-        store.refusing.clear()
+        store.allow()
         clock.leap(1.0)
         assert running.wait_for(0, lambda one: one.next_offset == 35).trouble is None
         assert running.metric("publish_failures_total", partition="0") == 1
@@ -209,14 +246,14 @@ def test_a_store_that_refuses_is_tried_again_and_nothing_is_lost(
 def test_facts_that_expire_during_a_pause_stop_their_partition(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
 ) -> None:
-    store, clock = SwitchedStore(settings.store), LeapingClock()
+    store, clock = RefusingStore(settings.store), LeapingClock()
     settings = settings.model_copy(update={"segment_rows": 10})
-    store.refusing.set()
+    store.refuse()
     with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as running:
         topic.send(0, 12)
         running.wait_for(0, lambda one: one.trouble is not None)
         topic.send_value(0, LARGE, 900)
-        store.refusing.clear()
+        store.allow()
         clock.leap(1.0)
         stopped = running.wait_for(0, lambda one: one.error is not None)
         assert "the archive goes on at offset 10, but the topic begins at offset" in str(stopped.error)
@@ -226,11 +263,11 @@ def test_facts_that_expire_during_a_pause_stop_their_partition(
 def test_what_can_not_be_published_at_the_end_is_an_error(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, topic: FactsTopic
 ) -> None:
-    store = SwitchedStore(settings.store)
+    store = RefusingStore(settings.store)
     topic.send(0, 5)
     with RunningArchiver(settings, broker.bootstrap, layout, store=store) as running:
         running.wait_consumed([5, 0, 0, 0])
-        store.refusing.set()
+        store.refuse()
         running.stop()
         assert isinstance(running.error, StoreError)
         running.error = None
