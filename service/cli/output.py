@@ -13,10 +13,17 @@ STANDARD = Path("-")
 
 @contextmanager
 def open_output(path: Path) -> Iterator[BinaryIO]:
-    """Where to write a result: standard output for `-`, else a file that appears whole or not at all."""
+    """Where to write a result: standard output for `-`, else a file that appears whole or not at all.
+
+    A device or a pipe is written to as it is: a rename would put a file in its place.
+    """
     if path == STANDARD:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+        return
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
         return
     from litehit.atomic_file import atomic_file
 
