@@ -33,7 +33,6 @@ def replay(
     from litehit.replay import replay as replay_lines
     from service import formats
     from service.cli.progress import progress
-    from service.formats.base import RecordContext
     from service.trace_file import TraceFile
 
     settings = load_settings(registry=registry)
@@ -46,12 +45,11 @@ def replay(
         override_instance_id=override_instance_id,
     )
     known = Registry.load(settings.registry)
-    default = options.default_instance(known)
-    trace_format = formats.get(format_name)
+    parse = formats.line_parser(formats.get(format_name), options.default_instance(known))
     with TraceFile(trace) as lines, progress("replaying", "lines", lines.size) as meter:
         summary = replay_lines(
             lines,
-            lambda line, number: trace_format.parse(line, RecordContext(default, number, None)),
+            parse,
             known,
             out,
             source=trace,
