@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Self
 
@@ -65,6 +65,8 @@ class TopicReader:
             # Also what makes `committed` wait until an open transaction of the group is decided.
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "fetch.wait.max.ms": 100,
             "queued.max.messages.kbytes": _QUEUED_KBYTES,
         }
         self.client = Consumer(settings.client_config(bootstrap, **properties))
@@ -100,10 +102,10 @@ class TopicReader:
                 raise self._unreadable(partition, error.str())
             time.sleep(0.1)
 
-    def records(self, partition: int, start: int, end: int) -> Iterator[SourceRecord]:
+    def records(self, partition: int, start: int, end: int) -> Generator[SourceRecord, None, None]:
         """The records `start:end` of a partition, in offset order; those of aborted transactions are not there.
 
-        Where a transaction before `end` is not decided yet, it waits for that.
+        Where a transaction before `end` is not decided yet, it waits for that. Close it before the next partition.
 
         Raises:
             TopicUnreadable: the log does not hold `start` any more, or nothing comes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Self
 
@@ -96,8 +96,9 @@ class Verification:
             self._moments = self._look()
             # 4. The chains of every generation, without a hole, an overlap or a damaged file.
             self._catalog.refresh()
-            for fault in self._catalog.view.faults:
-                raise Difference(fault)
+            view = self._catalog.view
+            for fault in (*(error for chain in view.chains.values() for error in chain.damaged), *view.faults):
+                raise Difference(str(fault))
             self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
@@ -160,20 +161,30 @@ class Verification:
         try:
             restored = self._restorer.restore_earliest(partition, standing)
             start, lane = restored.plan.start, restored.lane
+            if start:
+                unchecked.append(
+                    f"what the requests before {start} became is not recomputed: they have expired, or the lane was "
+                    f"reset; the caches come from a snapshot"
+                )
         except CannotRestore as error:
             unchecked.append(f"nothing is recomputed: {error}")
             start, lane = consumed, self._lane(partition, None)
         facts, letters = moment.facts, moment.dead_letters
-        streams = Streams(
-            requests=self._requests.records(partition, start, consumed),
-            facts=of_topic(self._facts.records(partition, facts.low, facts.end), facts.low, source),
-            dead_letters=of_topic(self._dead_letters.records(partition, letters.low, letters.end), letters.low, source),
-            rows=of_segments(self._store, chain.segments),
-            chain=chain,
-        )
         cut = Cut(start, consumed, moment.consumed_later, facts.low, facts.stable, letters.stable)
-        # 5. and 6.
-        audited = audit_partition(lane, streams, cut, repeats=self._at_least_once, progress=progress)
+        with (
+            closing(self._requests.records(partition, start, consumed)) as requests,
+            closing(self._facts.records(partition, facts.low, facts.end)) as fact_records,
+            closing(self._dead_letters.records(partition, letters.low, letters.end)) as letter_records,
+        ):
+            streams = Streams(
+                requests,
+                of_topic(fact_records, facts.low, source),
+                of_topic(letter_records, letters.low, source),
+                of_segments(self._store, chain.segments),
+                chain,
+            )
+            # 5. and 6.
+            audited = audit_partition(lane, streams, cut, repeats=self._at_least_once, progress=progress)
         return PartitionReport(
             partition, start, consumed, audited, len(chain.segments), (*unchecked, *_unchecked(audited))
         )

@@ -75,13 +75,15 @@ def of_topic(records: Iterable[SourceRecord], low: int, requests_source: str) ->
 
 
 def of_segments(store: Store, segments: Iterable[SegmentInfo]) -> Iterator[FoundOrGap]:
-    """The rows of a partition's segments; behind the last one lies what is not archived yet.
+    """The rows of a partition's segments, a gap where one was accepted; behind the last lies what is not archived yet.
 
     Raises:
         SegmentError: a file is damaged.
         Difference: a file's bytes are not those that its facts give.
     """
     for info in segments:
+        if info.gap_end is not None:
+            yield GAP
         table = _checked_table(store, info.path)
         for low in range(0, table.num_rows, _ROWS):
             rows = ArchivedFacts.from_table(table.slice(low, _ROWS))
