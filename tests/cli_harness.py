@@ -60,10 +60,14 @@ class RunningService:
     """
 
     def __init__(
-        self, *arguments: str | Path, cwd: Path | None = None, settings: Mapping[str, str] | None = None
+        self,
+        *arguments: str | Path,
+        cwd: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+        module: str = "service.cli",
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "service.cli", "serve", "--port", "0", *map(str, arguments)],
+            [sys.executable, "-m", module, "serve", "--port", "0", *map(str, arguments)],
             stderr=subprocess.PIPE,
             env=environment(LITEHIT_LOG_FORMAT="json", **(settings or {})),
             cwd=cwd,
