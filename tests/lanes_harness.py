@@ -19,7 +19,7 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
-from service.archive.store import open_store
+from service.archive.store import Store, open_store
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
@@ -203,13 +203,19 @@ class RunningWorker:
     """A worker in a thread, stopped at the end of the `with` block."""
 
     def __init__(
-        self, settings: Settings, bootstrap: str, layout: TopicLayout, known: Registry, **options: Any
+        self,
+        settings: Settings,
+        bootstrap: str,
+        layout: TopicLayout,
+        known: Registry,
+        store: Store | None = None,
+        **options: Any,
     ) -> None:
         self.known = known
         self.metrics_registry = CollectorRegistry()
         metrics = LanesMetrics(self.metrics_registry)
-        store = options.pop("store", None) or open_store(settings.store)
-        self.worker = LanesWorker(settings, bootstrap, layout, known, metrics, store, **options)
+        kept = open_store(settings.store) if store is None else store
+        self.worker = LanesWorker(settings, bootstrap, layout, known, metrics, kept, **options)
         metrics.watch(self.worker.status)
         self.error: BaseException | None = None
         self._stop = threading.Event()

@@ -39,10 +39,11 @@ def reset(
     since. The lane's other snapshots are deleted. A lane that works goes on as it is, and the choice lapses.
     """
     from service.archive.store import open_store
-    from service.lanes.committed import RequestsTopic
+    from service.lanes.committed import Committed, RequestsTopic
     from service.lanes.reset import ResetTo, reset_lane
     from service.lanes.restore import Standing
     from service.lanes.snapshots import Snapshots
+    from service.logs import configure_logs
     from service.topic_reader import TopicReader
     from service.topics import find_topics
 
@@ -56,6 +57,7 @@ def reset(
             param_hint="--to",
         )
     settings = load_settings(bootstrap=bootstrap, embedded=embedded, store=store)
+    configure_logs(settings)
     address = broker_address(settings)
     layout = find_topics(settings, address)
     partitions = _partitions(partition, layout.partitions)
@@ -65,7 +67,7 @@ def reset(
     with TopicReader(settings, address, topic.name, settings.group_id) as reader:
         for number in partitions:
             bounds = reader.bounds(number)
-            standing = Standing(reader.committed(number), bounds.low, bounds.stable)
+            standing = Standing(Committed.read(*reader.committed(number)), bounds.low, bounds.stable)
             done.append(reset_lane(snapshots, number, chosen, settings.group_id, standing))
             if not as_json:
                 typer.echo(_sentence(done[-1]))

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, Producer
 
 from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted
-from service.lanes.membership import Membership
+from service.lanes.membership import GroupIdentity
 from service.lanes.producing import CALL_SECONDS, Deliveries, call_by_flag, produce, producer_config
 from service.lanes.transaction import MicroBatch
 from service.settings import Settings
@@ -29,7 +29,7 @@ class ExactlyOnce:
     """
 
     def __init__(
-        self, settings: Settings, bootstrap: str, membership: Membership, stopping: Callable[[], bool]
+        self, settings: Settings, bootstrap: str, membership: GroupIdentity, stopping: Callable[[], bool]
     ) -> None:
         self._membership = membership
         self._stopping = stopping

@@ -67,6 +67,9 @@ class LaneInstances:
         registry: the instances that are known.
         restored: those of a snapshot, whose core settings are the registry's.
 
+    Attributes:
+        is_recharged: the registry has other settings for one of them than the snapshot.
+
     Raises:
         StateError: a core of the snapshot is none.
     """
@@ -76,6 +79,7 @@ class LaneInstances:
         self._engines: dict[str, InstanceEngine] = {}
         self._counters: dict[str, OnlineCounters] = {}
         self._unregistered: list[InstanceSnapshot] = []
+        self.is_recharged = False
         for one in restored.instances if restored is not None else ():
             instance_id = one.config.instance_id
             try:
@@ -83,6 +87,7 @@ class LaneInstances:
             except UnknownInstance:
                 self._unregistered.append(one)
                 continue
+            self.is_recharged |= registered != one.config
             self._engines[instance_id] = InstanceEngine(one.config, LiteHit.from_state(one.core))
             self._counters[instance_id] = OnlineCounters(registered, one.sums)
 

@@ -158,6 +158,11 @@ class Lane:
         for instance_id, share in self._sort(records).shares.items():
             self._instances.process(instance_id, RequestBatch.from_requests(share.requests))
 
+    @property
+    def is_recharged(self) -> bool:
+        """Whether the registry has changed since the snapshot it was restored from."""
+        return self._instances.is_recharged
+
     def go_live(self) -> None:
         """The replay is over: what follows is charged as the registry says now."""
         self._instances.go_live()

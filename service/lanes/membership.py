@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer
 
 from service.errors import BatchAborted
+
+
+class GroupIdentity(Protocol):
+    """Under which a transaction commits a group's offsets."""
+
+    def metadata(self) -> Any:
+        """The group metadata.
+
+        Raises:
+            BatchAborted: there is no identity any more.
+        """
+
+
+class NoMember:
+    """The identity of a program that uses a group only to keep offsets; Kafka refuses it where a group has members."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def metadata(self) -> Any:
+        """See `GroupIdentity`."""
+        return self._consumer.consumer_group_metadata()
 
 
 class Membership:

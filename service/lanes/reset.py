@@ -72,7 +72,8 @@ def plan_reset(
     chosen = Snapshot(
         topic, partition, at, max(histories) + 1, Reset(group, standing.committed.offset), time.time(), instances=()
     )
-    if to is not ResetTo.SNAPSHOT:
+    # Where nothing was processed yet, empty caches lack nothing.
+    if to is not ResetTo.SNAPSHOT or (not readable and not committed):
         return ResetDone(chosen, committed, None)
     if not readable:
         raise NothingToReset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from enum import Enum, auto
 
@@ -12,6 +13,7 @@ from service.lanes.restorer import Restored
 from service.lanes.status import LaneState, LaneStatus, SnapshotStatus
 from service.records import SourceRecord
 
+_NOT_YET = 2**63 - 1  # beyond every offset
 _AGAIN_SECONDS = 3.0  # a lane that can't restore looks so often whether it can now
 
 
@@ -42,6 +44,9 @@ class Seat:
         self.end_offset: int | None = None
         self._lane: Lane | None = None
         self._target = 0
+        # Where this process's registry began to say what facts are charged; a restore after an abort replays on both
+        # sides of it.
+        self._live_from = _NOT_YET
         self._next_offset: int | None = None
         self.error: str | None = None
         self._try_again_at: float | None = None
@@ -66,12 +71,13 @@ class Seat:
 
     def begin(self, restored: Restored) -> None:
         """Read with a fresh lane from the plan's start."""
-        self._lane, self._target, self._next_offset = restored.lane, restored.plan.target, restored.plan.start
+        self._lane, self._target = restored.lane, restored.plan.target
         self._restored_from = None if restored.snapshot is None else restored.snapshot.next_offset
         self._replayed = 0
         self.error = None
         self.phase = Phase.READING
-        self._note_arrival()
+        self._live_from = min(self._live_from, self._target)
+        self._arrive(restored.plan.start)
 
     def wait(self) -> None:
         """Drop the lane until `begin`."""
@@ -89,21 +95,20 @@ class Seat:
         """Feed the lane; records below the restore's target give no output, and None where all are."""
         if self._lane is None:
             raise AssertionError(f"the seat of partition {self.partition} has no lane in {self.phase}")
-        fresh = [record for record in records if record.offset >= self._target]
-        if len(fresh) < len(records):
-            self._lane.replay(records[: len(records) - len(fresh)])
-            self._replayed += len(records) - len(fresh)
-            self._next_offset = fresh[0].offset if fresh else self._lane.next_offset
-            self._note_arrival()
-        output = self._lane.process(fresh) if fresh else None
+        live, fresh = (bisect_left(records, offset, key=_offset) for offset in (self._live_from, self._target))
+        for first, end in ((0, live), (live, fresh)):
+            if first < end:
+                self._lane.replay(records[first:end])
+                self._replayed += end - first
+            self._arrive(records[end].offset if end < len(records) else self._lane.next_offset)
+        output = self._lane.process(records[fresh:]) if fresh < len(records) else None
         self._next_offset = self._lane.next_offset
         return output
 
     def reached_end(self, offset: int) -> None:
         """The log has been read up to an offset; markers of transactions take up offsets without a record."""
         if self.phase is Phase.READING and self._next_offset is not None:
-            self._next_offset = max(self._next_offset, offset)
-            self._note_arrival()
+            self._arrive(max(self._next_offset, offset))
 
     def handed_over(self, counts: LaneCounts) -> None:
         """A batch of this seat is in Kafka."""
@@ -144,6 +149,12 @@ class Seat:
     def _has_arrived(self) -> bool:
         return self._next_offset is not None and self._next_offset >= self._target
 
-    def _note_arrival(self) -> None:
-        if self._lane is not None and self._has_arrived():
+    def _arrive(self, offset: int) -> None:
+        """Everything before an offset is processed."""
+        self._next_offset = offset
+        if self._lane is not None and offset >= self._live_from:
             self._lane.go_live()
+
+
+def _offset(record: SourceRecord) -> int:
+    return record.offset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
@@ -60,7 +61,9 @@ class Snapshotter:
         """A lane begins."""
         lane, snapshot = restored.lane, restored.snapshot
         newest = None if snapshot is None else SnapshotStatus(snapshot.next_offset, snapshot.taken_at)
-        self._courses[lane.partition] = _Course(newest, time.monotonic(), lane.next_offset)
+        # Until a snapshot says from where on facts are charged otherwise, a crash would forget it: it is due at once.
+        tried_at = -math.inf if lane.is_recharged else time.monotonic()
+        self._courses[lane.partition] = _Course(newest, tried_at, lane.next_offset)
 
     def newest(self, partition: int) -> SnapshotStatus | None:
         """The newest snapshot of a lane that is known to be in the store."""

@@ -35,7 +35,7 @@ from service.lanes.status import LanesStatus
 from service.lanes.transaction import MicroBatch, Transaction
 from service.metrics import LanesMetrics
 from service.records import OutputRecord, SourceRecord
-from service.settings import ProcessingGuarantee, Settings
+from service.settings import Settings
 from service.topics import TopicLayout
 
 log = structlog.get_logger()
@@ -334,7 +334,7 @@ class LanesWorker:
 
     def _choose_transaction(self, bootstrap: str, facts_window: LagWindow | None) -> Transaction:
         settings = self._settings
-        if settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE:
+        if settings.at_least_once:
             return AtLeastOnce(settings, bootstrap, self._consumer.client, self._is_stopping, facts_window)
         return ExactlyOnce(settings, bootstrap, self._consumer.membership, self._is_stopping)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from litehit.registry import Registry
+from service.archive.store import Store
 from service.settings import Settings
 from service.topics import TopicLayout, prepare_topics
 from tests import lanes_harness as harness
@@ -50,9 +51,13 @@ def known(tmp_path: Path) -> Registry:
 def run_worker(
     kafka: KafkaCluster, settings: Settings, layout: TopicLayout, known: Registry
 ) -> Callable[..., harness.RunningWorker]:
-    """Starts a worker; keyword arguments change its settings."""
+    """Starts a worker; keyword arguments change its settings, or what it is given beside them."""
+    found, registered = layout, known
 
-    def run(**changes: Any) -> harness.RunningWorker:
-        return harness.RunningWorker(settings.model_copy(update=changes), kafka.bootstrap, layout, known)
+    def run(
+        layout: TopicLayout = found, known: Registry = registered, into: Store | None = None, **changes: Any
+    ) -> harness.RunningWorker:
+        changed = settings.model_copy(update=changes)
+        return harness.RunningWorker(changed, kafka.bootstrap, layout, known, store=into)
 
     return run

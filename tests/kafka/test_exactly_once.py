@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
 from litehit.registry import Registry
 from litehit.request import Request
@@ -166,31 +165,6 @@ def test_two_workers_share_the_partitions_and_one_takes_over(
         stays.wait_until(lambda now: len(now.lanes) == 3)
         stays.wait_until(harness.caught_up(publish(settings, requests[400:])))
     assert_each_fact_once(settings, layout, requests, known)
-
-
-def test_expired_requests_stop_their_lane_and_no_other(
-    settings: Settings, layout: TopicLayout, run_worker: Run, known: Registry
-) -> None:
-    assert settings.bootstrap is not None
-    requests = harness.make_requests(200, seed=18)
-    with run_worker() as worker:
-        places = publish(settings, requests[:100])
-        worker.wait_until(harness.caught_up(places))
-    hit = places[0][0]
-    with AdminClient({"bootstrap.servers": settings.bootstrap, "log_level": 4}) as admin:
-        for future in admin.delete_records([TopicPartition(settings.requests_topic, hit, 5)]).values():
-            future.result()
-    with run_worker() as worker:
-        places = publish(settings, requests[100:])
-        worker.wait_until(harness.caught_up([place for place in places if place[0] != hit]))
-        status = worker.wait_until(lambda now: any(lane.state is LaneState.STOPPED for lane in now.lanes))
-        (stopped,) = [lane for lane in status.lanes if lane.state is LaneState.STOPPED]
-        assert stopped.partition == hit
-        assert f"{settings.requests_topic}/{hit}: the requests before offset 5 have expired" in (stopped.error or "")
-    fresh = settings.model_copy(update={"group_id": f"{settings.group_id}-fresh"})
-    with run_worker(group_id=fresh.group_id) as worker:
-        status = worker.wait_until(lambda now: any(lane.state is LaneState.STOPPED for lane in now.lanes))
-        assert [lane.partition for lane in status.lanes if lane.state is LaneState.STOPPED] == [hit]
 
 
 def test_a_record_that_kafka_refuses_stops_its_lane_instead_of_looping(
