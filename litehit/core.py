@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litehit import batch_kernel, compaction, key_table, recency
 from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, SCALARS, SEGMENTS
@@ -59,7 +60,9 @@ class LiteHit:
 
     # --- requests -----------------------------------------------------------------------------------------------
 
-    def process_request(self, block_keys: Sequence[int] | BlockKeyArray, now: int | None = None) -> HitCurve:
+    def process_request(
+        self, block_keys: Sequence[int] | BlockKeyArray | NDArray[np.uint64], now: int | None = None
+    ) -> HitCurve:
         """The hit curve of one request on the state before it; then commit all its blocks.
 
         Args:
@@ -75,11 +78,13 @@ class LiteHit:
         times = None if now is None else np.array([now], np.int64)
         return self.process_batch(keys, np.array([0, len(keys)], np.int64), times)[0]
 
-    def process_batch(self, keys: Int64Array, offsets: Int64Array, times: Int64Array | None = None) -> FlatCurves:
+    def process_batch(
+        self, keys: Int64Array | NDArray[np.uint64], offsets: Int64Array, times: Int64Array | None = None
+    ) -> FlatCurves:
         """`process_request` of R requests in order.
 
         Args:
-            keys: int64[N], the keys of all requests.
+            keys: int64[N] or uint64[N], the keys of all requests.
             offsets: int64[R + 1], ascending from 0 to N; request i has the keys `offsets[i]:offsets[i + 1]`.
             times: int64[R], their times; None: all at the time of the request before.
 
@@ -87,13 +92,19 @@ class LiteHit:
             R curves.
 
         Raises:
-            ValueError: the arrays do not fit together; nothing is processed.
+            BlockKeyError: the keys are no 64-bit integers; nothing is processed.
+            ValueError: the arrays do not fit together, or have another type; nothing is processed.
             TooManyBlocks: the core would exceed `MAX_BLOCKS`. The requests before have been processed; go on only
                 after `reset()`.
         """
+        keys = block_keys_array(keys)
         count = len(offsets) - 1
         if times is None:
             times = np.full(max(count, 0), self._scalars[CLOCK])
+        for name, array in (("offsets", offsets), ("times", times)):
+            # The kernels would be compiled for any other type, and not all of those count exactly.
+            if array.dtype != np.int64:
+                raise ValueError(f"{name} has the type {array.dtype}; give int64")
         if count < 0 or offsets[0] != 0 or offsets[-1] != len(keys) or np.any(offsets[1:] < offsets[:-1]):
             raise ValueError(f"offsets must ascend from 0 to {len(keys)}")
         if len(times) != count:
@@ -134,7 +145,7 @@ class LiteHit:
             if segments + blocks > len(starts):
                 starts = _resized(starts, 2 * (segments + blocks))
                 runs = _resized(runs, len(starts))
-            self._make_room(blocks)
+            self._make_room(blocks, done)
 
     def advance_time(self, now: int) -> None:
         """Move the clock without a request, so that expired blocks leave the counts and the memory.
@@ -242,8 +253,8 @@ class LiteHit:
         frontier = int(self._scalars[FRONTIER])
         return int(recency.count_through(self._bitmap, self._fenwick, frontier - 1)) if frontier else 0
 
-    def _make_room(self, count: int) -> None:
-        """Make the next request of `count` blocks fit."""
+    def _make_room(self, count: int, request: int) -> None:
+        """Make the batch's request number `request`, which has `count` blocks, fit."""
         scalars = self._scalars
         if count > len(self._run_ids):
             self._run_ids = np.empty(2 * count, np.int64)
@@ -259,14 +270,11 @@ class LiteHit:
             # Dropping what has expired may be room enough; where it is little, growing now is cheaper.
             if 4 * self._expired_blocks() > scalars[BLOCKS]:
                 self._compact(count)
-            self._grow_blocks(int(scalars[BLOCKS]) + count)
+            self._grow_blocks(int(scalars[BLOCKS]) + count, request)
 
-    def _grow_blocks(self, needed: int) -> None:
+    def _grow_blocks(self, needed: int, request: int) -> None:
         if needed > MAX_BLOCKS:
-            raise TooManyBlocks(
-                f"the request may bring the core to {needed} unique blocks, more than its limit of {MAX_BLOCKS}; "
-                f"analyse with larger blocks or set a TTL"
-            )
+            raise TooManyBlocks(needed, MAX_BLOCKS, request)
         if needed > len(self._keys.array):
             size = min(MAX_BLOCKS, int(needed * _BLOCK_GROWTH) + 64)
             self._keys.resize(size)

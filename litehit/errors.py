@@ -130,4 +130,19 @@ class StateError(LiteHitError, ValueError):
 
 
 class TooManyBlocks(LiteHitError):
-    """An instance exceeds the engine's limit of unique blocks."""
+    """An instance exceeds the engine's limit of unique blocks.
+
+    Attributes:
+        blocks: unique blocks there may be after the request.
+        limit: unique blocks one core may hold.
+        request: index of the request in its batch.
+    """
+
+    def __init__(self, blocks: int, limit: int, request: int) -> None:
+        self.blocks = blocks
+        self.limit = limit
+        self.request = request
+        super().__init__(
+            f"the request may bring the instance to {blocks} unique blocks, more than the engine's limit of {limit}; "
+            f"analyse with larger blocks or set a TTL"
+        )

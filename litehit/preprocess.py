@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
 from litehit.errors import CoarseningError, InvalidRequest, LengthMismatch
@@ -67,7 +68,7 @@ def denominator(key_count: int, input_token_len: int, trace_block_size_tokens: i
 
 
 def normalize_request(
-    block_keys: Sequence[int] | Int64Array,
+    block_keys: Sequence[int] | Int64Array | NDArray[np.uint64],
     input_token_len: int,
     block_size_tokens: int,
     enable_prefix_hash: bool = False,
@@ -100,7 +101,7 @@ def normalize_request(
 
 
 def normalize_batch(
-    keys: Int64Array,
+    keys: Int64Array | NDArray[np.uint64],
     offsets: Int64Array,
     input_token_lens: Int64Array,
     block_size_tokens: int,
@@ -110,7 +111,7 @@ def normalize_batch(
     """`normalize_request` of R requests at once; arguments and errors are the same, by columns.
 
     Args:
-        keys: int64[N], the keys of all requests.
+        keys: int64[N] or uint64[N], the keys of all requests.
         offsets: int64[R + 1]; request i has the keys `offsets[i]:offsets[i + 1]`.
         input_token_lens: int64[R], tokens.
         block_size_tokens: tokens of one analysis block.
@@ -121,6 +122,7 @@ def normalize_batch(
     factor = check_granularity(block_size_tokens, trace_block)
     if len(offsets) != len(input_token_lens) + 1 or offsets[0] != 0 or offsets[-1] != len(keys):
         raise InvalidRequest(f"offsets must run from 0 to {len(keys)} in {len(input_token_lens) + 1} steps")
+    keys = block_keys_array(keys)
     counts = np.diff(offsets)
     stated = input_token_lens > 0
     wrong = stated & (counts != input_token_lens // trace_block)

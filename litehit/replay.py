@@ -15,7 +15,7 @@ from litehit.facts import FactBatch
 from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
 from litehit.registry import Registry
 from litehit.replay_lanes import Lanes
-from litehit.request import Request
+from litehit.request import Request, check_instance_option
 
 MAX_WORKERS = 256
 WINDOW_LINES_PER_WORKER = 256
@@ -50,6 +50,9 @@ class ReplayOptions:
                 f"fanout_all_instances and override_instance_id {self.override_instance_id!r} exclude each other; "
                 f"give one of them"
             )
+        for instance_id in (self.instance_id, self.override_instance_id):
+            if instance_id is not None:
+                check_instance_option(instance_id)
 
     def default_instance(self, registry: Registry) -> str | None:
         """The instance to give to the parser for lines that name none."""
@@ -58,7 +61,7 @@ class ReplayOptions:
         if self.instance_id is None and self.fanout_all_instances and registry.exact_ids:
             # The request goes to every instance, so a line need not name one.
             return registry.exact_ids[0]
-        return self.instance_id or registry.default_instance()
+        return registry.default_instance() if self.instance_id is None else self.instance_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +109,13 @@ def replay(
 
     Raises:
         TraceError: a line is malformed, its instance unknown, its length or block size wrong, its time before an
-            earlier one's of its instance; or the trace holds no request. The lowest such line is named.
+            earlier one's of its instance, its blocks too many for the engine; or the trace holds no request. The lowest
+            such line is named.
         UnknownInstance: of `override_instance_id`.
         OptionError: `fanout_all_instances` without an instance registered exactly.
     """
     options = options or ReplayOptions()
-    run = _Run(Lanes(registry, _targets(registry, options)), parse, source, options.workers)
+    run = _Run(Lanes(registry, _targets(registry, options), source), parse, source, options.workers)
     out.mkdir(parents=True, exist_ok=True)
     path = out / FACTS_FILE_NAME
     with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
@@ -193,7 +197,7 @@ class _Run:
         try:
             if isinstance(parsed, InvalidRequest):
                 raise parsed
-            self.lanes.append(parsed)
+            self.lanes.append(number, parsed)
         except (InvalidRequest, UnknownInstance, TimeWentBack) as error:
             raise TraceError(self.source, number, str(error)) from None
         self.requests += 1

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from litehit.curves import Int64Array
-from litehit.errors import TraceBlockMismatch
+from litehit.errors import OptionError, TraceBlockMismatch
+
+
+def check_instance_option(instance_id: str) -> None:
+    """Check an instance id that was given as an option, so that records and files can carry it.
+
+    Raises:
+        OptionError: it is empty, or no Unicode text.
+    """
+    # A command line hands on bytes that are no UTF-8 as lone surrogates.
+    if not instance_id or any("\ud800" <= character <= "\udfff" for character in instance_id):
+        raise OptionError(f"instance {instance_id!r} is empty or no UTF-8; give an instance's id")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
 from litehit.errors import OptionError
-from litehit.request import Request
+from litehit.request import Request, check_instance_option
 from litehit.workload_kernels import fill_keys, simulate
 
 _SECOND_NS = 1_000_000_000
@@ -84,6 +84,8 @@ class WorkloadSpec:
                 raise OptionError(f"{name} {value} is out of range; give {low} to {high}")
         if not self.instances:
             raise OptionError("instances is empty; name at least one")
+        for instance_id in self.instances:
+            check_instance_option(instance_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,11 @@ class RequestColumns:
 
 
 def generate(spec: WorkloadSpec) -> RequestColumns:
-    """Make the trace of a specification. Memory: the result, and some ten integers a request beside it."""
+    """Make the trace of a specification. Memory: the result, and some ten integers a request beside it.
+
+    Raises:
+        OptionError: its times pass 64 bits of nanoseconds.
+    """
     weights = 1.0 / np.arange(1, spec.system_prompts + 1, dtype=np.float64) ** spec.prompt_zipf
     texts, requests = simulate(
         spec.requests,
@@ -142,6 +148,12 @@ def generate(spec: WorkloadSpec) -> RequestColumns:
         _SECOND_NS / spec.sessions_per_second,
         spec.think_seconds * _SECOND_NS,
     )
+    # No step of the clock is long enough to pass over the negative half, so a time that wrapped is seen.
+    if requests.times.min() < 0 or int(requests.times.max()) + spec.start_ns >= 2**63:
+        raise OptionError(
+            f"the trace's times pass 64 bits of nanoseconds; lower requests {spec.requests} or think_seconds "
+            f"{spec.think_seconds}, or raise sessions_per_second {spec.sessions_per_second}"
+        )
     order = np.argsort(requests.times, kind="stable")
     lengths = requests.tokens[order]
     offsets = np.zeros(len(order) + 1, np.int64)

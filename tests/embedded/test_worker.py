@@ -121,7 +121,7 @@ def test_a_fault_of_ours_stops_its_lane_only_and_commits_nothing_of_it(
 
     def broken(engine: InstanceEngine, requests: RequestBatch) -> object:
         if engine.config.instance_id == "chat-a":
-            raise TooManyBlocks("planted")
+            raise TooManyBlocks(blocks=2, limit=1, request=0)
         return process(engine, requests)
 
     monkeypatch.setattr(InstanceEngine, "process", broken)

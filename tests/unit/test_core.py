@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from litehit import key_table
 from litehit.core import LiteHit
 from litehit.curves import Int64Array
-from litehit.errors import StateError
+from litehit.errors import StateError, TooManyBlocks
 from litehit.frozen import State
 from litehit.projector import HitCurveProjector
 from litehit.workload import WorkloadSpec, generate
@@ -171,6 +171,36 @@ def test_backwards_a_trace_has_the_same_totals() -> None:
         ]
 
     assert totals(requests) == totals(requests[::-1])
+
+
+def test_unsigned_keys_are_the_same_keys() -> None:
+    keys = np.array([2**64 - 1, 2**53 + 1, 2**53], np.uint64)
+    core = LiteHit()
+    core.process_request(keys)
+    assert list(core.process_batch(keys, np.array([0, 3]))) == [((1, 3),)]
+    assert core.process_request([-1, 2**53 + 1, 2**53]) == ((1, 3),)
+    assert core.current_unique_blocks() == 3
+
+
+def test_arrays_of_other_types_are_refused() -> None:
+    keys, offsets, times = np.array([1, 1]), np.array([0, 1, 2]), np.array([0, 4])
+    core = LiteHit(ttl=5)
+    with pytest.raises(BlockKeyError, match=r"block_keys\[0\] = 1.0 is a float"):
+        core.process_batch(keys.astype(np.float64), offsets, times)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="offsets has the type int32; give int64"):
+        core.process_batch(keys, offsets.astype(np.int32), times)
+    with pytest.raises(ValueError, match="times has the type float64; give int64"):
+        core.process_batch(keys, offsets, times.astype(np.float64))
+    assert core.current_unique_blocks() == 0
+
+
+def test_a_core_that_is_full_names_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("litehit.core.MAX_BLOCKS", 70)
+    core = LiteHit()
+    core.process_request(list(range(64)))
+    with pytest.raises(TooManyBlocks, match="to 71 unique blocks, more than the engine's limit of 70") as caught:
+        core.process_batch(*flatten([[1], [65, 66], [70, 71, 72, 73, 74]]))
+    assert caught.value.request == 2
 
 
 def test_after_a_million_keys_and_many_compactions_the_first_key_still_hits() -> None:

@@ -35,6 +35,11 @@ def test_prefix_hash_vectors(raw: list[int], chained: list[int]) -> None:
     assert chain(raw) == chained
 
 
+def test_unsigned_keys_of_a_batch_are_the_same_keys() -> None:
+    batch = normalize_batch(np.array([2**64 - 1], np.uint64), np.array([0, 1]), np.array([0]), 4)
+    assert batch.keys.tolist() == [-1]
+
+
 def test_a_tail_stays_in_the_denominator() -> None:
     request = normalize_request([1, 2, 3], 13, 4)
     assert (request.block_keys.tolist(), request.input_token_len) == ([1, 2, 3], 13)

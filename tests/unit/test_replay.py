@@ -167,6 +167,16 @@ def test_the_lowest_line_at_fault_is_named(tmp_path: Path, workers: int) -> None
     assert failure(lines, tmp_path, workers=workers).startswith("x.jsonl: line 601: the record is not valid JSON")
 
 
+@pytest.mark.parametrize("fanout", [False, True])
+def test_too_many_blocks_name_their_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fanout: bool) -> None:
+    monkeypatch.setattr("litehit.core.MAX_BLOCKS", 70)
+    lines = [line("a", 0, list(range(60))), b"", line("b", 1, list(range(100, 230)))]
+    lines += [line(name, 2, list(range(300, 450))) for name in ("b", "a")]
+    message = failure(lines, tmp_path, workers=2, fanout_all_instances=fanout)
+    assert message.startswith(f"x.jsonl: line {3 if fanout else 4}: the request may bring the instance to ")
+    assert "more than the engine's limit of 70; analyse with larger blocks or set a TTL" in message
+
+
 @pytest.mark.parametrize("lines", [[], [b"", b"\n"], [b'{"type":"write"}']])
 def test_a_trace_without_requests_fails(tmp_path: Path, lines: list[bytes]) -> None:
     assert failure(lines, tmp_path) == f"x.jsonl: none of its {len(lines)} lines is a request; is it of another format?"
@@ -198,6 +208,13 @@ def test_a_senseless_number_of_workers_is_refused(workers: int) -> None:
 def test_fanout_and_override_exclude_each_other() -> None:
     with pytest.raises(OptionError, match="exclude each other"):
         ReplayOptions(fanout_all_instances=True, override_instance_id="a")
+
+
+@pytest.mark.parametrize("instance_id", ["", "a\udcff"])
+@pytest.mark.parametrize("option", ["instance_id", "override_instance_id"])
+def test_an_instance_that_no_file_could_carry_is_refused(option: str, instance_id: str) -> None:
+    with pytest.raises(OptionError, match="is empty or no UTF-8; give an instance's id"):
+        ReplayOptions(**{option: instance_id})  # type: ignore[arg-type]
 
 
 def test_fanout_needs_exact_instances(tmp_path: Path) -> None:

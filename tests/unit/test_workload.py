@@ -103,3 +103,21 @@ def test_a_bad_option_is_named(name: str, value: float) -> None:
 def test_no_instance_is_refused() -> None:
     with pytest.raises(OptionError, match="instances is empty"):
         WorkloadSpec(instances=())
+
+
+@pytest.mark.parametrize("instance_id", ["", "\udcff"])
+def test_an_instance_that_no_record_could_carry_is_refused(instance_id: str) -> None:
+    with pytest.raises(OptionError, match="is empty or no UTF-8"):
+        WorkloadSpec(instances=("a", instance_id))
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"sessions_per_second": 1e-6, "mean_turns": 1}, "raise sessions_per_second 1e-06"),
+        ({"think_seconds": 1e6, "mean_turns": 1e6, "turn_tokens": 1}, "lower requests 20000 or think_seconds 1000000"),
+    ],
+)
+def test_times_beyond_64_bits_are_refused(changes: dict[str, float], remedy: str) -> None:
+    with pytest.raises(OptionError, match=remedy):
+        generate(WorkloadSpec(requests=20_000, **changes))  # type: ignore[arg-type]
