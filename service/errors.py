@@ -5,6 +5,7 @@ ServiceError
 ├── TopicsError            the topics are not as the roles need them; says what to run
 ├── PublishError           publishing can't go on
 ├── TopicUnreadable        a topic can't be read from one place to another
+├── ReplayRefused          dead letters can't be published again from where that ended
 ├── Difference             what a topic or the store holds is not what the requests give
 ├── AddressUnusable        the HTTP API can't listen where it was told to
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
@@ -43,6 +44,17 @@ class PublishError(ServiceError):
 
 class TopicUnreadable(ServiceError):
     """A topic can't be read from one place to another."""
+
+
+class ReplayRefused(ServiceError):
+    """Dead letters can't be published again from where that ended: the topic is another now."""
+
+    def __init__(self, topic: str, partition: int, position: int, end: int, group: str) -> None:
+        super().__init__(
+            f"{topic}/{partition}: its dead letters are published again up to offset {position}, but it ends at {end}: "
+            f"it was recreated or lost records; delete the group {group} (kafka-consumer-groups.sh --delete --group "
+            f"{group}), and all that are there now are published again"
+        )
 
 
 class Difference(ServiceError):

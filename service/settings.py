@@ -137,6 +137,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def at_least_once(self) -> bool:
+        """Whether batches are handed over without transactions; the embedded broker has none."""
+        return self.embedded or self.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
+
+    @property
     def topics(self) -> tuple[str, str, str]:
         """Requests, facts and dead-letters topic."""
         return self.requests_topic, self.facts_topic, self.dead_letters_topic

@@ -11,7 +11,6 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from service.errors import TopicUnreadable
-from service.lanes.committed import Committed
 from service.messages import source_record
 from service.records import SourceRecord
 from service.settings import Settings
@@ -83,8 +82,10 @@ class TopicReader:
         low, stable = self._watermarks(self.client, partition)
         return Bounds(low, stable, self._watermarks(self._uncommitted, partition)[1])
 
-    def committed(self, partition: int) -> Committed:
-        """What the group has committed, once no transaction is open that commits more.
+    def committed(self, partition: int) -> tuple[int, str | None]:
+        """What the group has committed, offset and metadata, once no transaction is open that commits more.
+
+        A negative offset means that it has committed nothing.
 
         Raises:
             TopicUnreadable: the broker does not answer, or a transaction stays open.
@@ -97,7 +98,7 @@ class TopicReader:
             except KafkaException as exception:
                 error = exception.args[0]
             if error is None:
-                return Committed.read(answer.offset, answer.metadata)
+                return answer.offset, answer.metadata
             if not error.retriable() or time.monotonic() > deadline:
                 raise self._unreadable(partition, error.str())
             time.sleep(0.1)

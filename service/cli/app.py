@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli import generate, lanes, publish, query, replay, schema, serve, verify
+from service.cli import dead_letters, generate, lanes, publish, query, replay, schema, serve, verify
 from service.cli.capacities import CapacitiesCommand
 
 _FAILED = 1
@@ -26,6 +26,7 @@ app.command("replay")(replay.replay)
 app.command("query", cls=CapacitiesCommand)(query.query)
 app.command("verify")(verify.verify)
 app.add_typer(lanes.app, name="lanes")
+app.add_typer(dead_letters.app, name="dead-letters")
 app.command("generate")(generate.generate)
 app.command("schema")(schema.schema)
 

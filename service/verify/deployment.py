@@ -20,7 +20,7 @@ from service.lanes.restore import Standing
 from service.lanes.restorer import Restorer
 from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
-from service.settings import ProcessingGuarantee, Settings
+from service.settings import Settings
 from service.topic_reader import Bounds, TopicReader
 from service.topics import TopicLayout
 from service.verify.found import of_segments, of_topic
@@ -80,7 +80,6 @@ class Verification:
         self._settings = settings
         self._layout = layout
         self._registry = registry
-        self._at_least_once = settings.embedded or settings.processing_guarantee is ProcessingGuarantee.AT_LEAST_ONCE
         self._store = open_store(settings.store, for_writing=False)
         topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
         self._restorer = Restorer(Snapshots(self._store, topic), settings.group_id, registry, self._lane)
@@ -136,7 +135,7 @@ class Verification:
         numbers = range(self._layout.partitions)
         # 1. What is consumed, and archived. All it became was sent before that was committed, so it stands before
         #    the ends asked for next, decided or not.
-        consumed = [self._requests.committed(partition) for partition in numbers]
+        consumed = [self._consumed(partition) for partition in numbers]
         archived = [self._archived(partition) for partition in numbers]
         # 2. The ends of the topics.
         requests, facts, dead_letters = (
@@ -144,12 +143,15 @@ class Verification:
             for reader in (self._requests, self._facts, self._dead_letters)
         )
         # 3. What is consumed now: whatever is committed before the stable ends of step 2 comes from such requests.
-        later = [None if self._at_least_once else self._requests.committed(at).offset or 0 for at in numbers]
+        later = [None if self._settings.at_least_once else self._consumed(at).offset or 0 for at in numbers]
         return list(map(_Moment, consumed, archived, requests, facts, dead_letters, later))
+
+    def _consumed(self, partition: int) -> Committed:
+        return Committed.read(*self._requests.committed(partition))
 
     def _archived(self, partition: int) -> int | None:
         """Up to where the archive says it has published; on the embedded broker it says another thing."""
-        return None if self._settings.embedded else self._facts.committed(partition).offset
+        return None if self._settings.embedded else max(0, self._facts.committed(partition)[0])
 
     def _audit(self, partition: int, moment: _Moment, progress: Callable[[int], object]) -> PartitionReport:
         settings = self._settings
@@ -184,7 +186,7 @@ class Verification:
                 chain,
             )
             # 5. and 6.
-            audited = audit_partition(lane, streams, cut, repeats=self._at_least_once, progress=progress)
+            audited = audit_partition(lane, streams, cut, repeats=self._settings.at_least_once, progress=progress)
         return PartitionReport(
             partition, start, consumed, audited, len(chain.segments), (*unchecked, *_unchecked(audited))
         )
