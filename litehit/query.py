@@ -53,9 +53,9 @@ def query(facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: Binary
         _add(totals, batch, hit_blocks, slots)
     everything = SlotTotals(slots.capacity_gb)
     for instance_id in sorted(totals):
-        sink.write(_line({"summary": "instance", "instance_id": instance_id, **_summary(totals[instance_id])}))
+        sink.write(_line({"summary": "instance", "instance_id": instance_id, **totals[instance_id].summary()}))
         everything.merge(totals[instance_id])
-    sink.write(_line({"summary": "total", **_summary(everything)}))
+    sink.write(_line({"summary": "total", **everything.summary()}))
     return everything
 
 
@@ -108,17 +108,6 @@ def _add(totals: dict[str, SlotTotals], batch: FactBatch, hit_blocks: Int64Array
             ceiling_blocks=sum(ceilings[rows].tolist()),
             block_size_tokens=block_size,
         )
-
-
-def _summary(totals: SlotTotals) -> dict[str, Any]:
-    return {
-        "requests": totals.requests,
-        "total_input_tokens": totals.input_tokens,
-        "capacity_gb": totals.capacity_gb,
-        "total_hit_blocks": totals.hit_blocks,
-        "total_hit_tokens": totals.hit_tokens,
-        "hit_rates": totals.hit_rates,
-    }
 
 
 def _line(row: dict[str, Any]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -74,6 +75,17 @@ class SlotTotals:
     def ceiling_rate(self) -> float:
         """The hit rate at infinite capacity."""
         return self._rate(self.ceiling_tokens)
+
+    def summary(self) -> dict[str, Any]:
+        """The fields that a summary has wherever one is shown: the facts query and the HTTP API."""
+        return {
+            "requests": self.requests,
+            "total_input_tokens": self.input_tokens,
+            "capacity_gb": self.capacity_gb,
+            "total_hit_blocks": self.hit_blocks,
+            "total_hit_tokens": self.hit_tokens,
+            "hit_rates": self.hit_rates,
+        }
 
     def _rate(self, hit_tokens: int) -> float:
         return hit_tokens / self.input_tokens if self.input_tokens else 0.0

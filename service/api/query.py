@@ -13,7 +13,7 @@ from service.api.as_of import Lag, as_of_answer, window_answer
 from service.api.index import FactIndex, Selection
 from service.api.openapi import problem_responses
 from service.api.parameters import QueryParameters, refuse_repeats
-from service.api.summary import Question, add_up, tally
+from service.api.summary import Question, add_up, summary, tally
 from service.api.sums import GroupKey, GroupSums
 from service.api.windows import TimeWindow
 from service.archive.segment import ChainKey
@@ -67,10 +67,8 @@ def _answer(
         by_instance.setdefault(key.instance_id, []).append((key, sums))
     tallies = {instance_id: tally(question, groups) for instance_id, groups in sorted(by_instance.items())}
     return QueryAnswer(
-        total=Summary(**add_up(question, tallies.values()).summary(question)),
-        instances=[
-            InstanceSummary(instance_id=instance_id, **one.summary(question)) for instance_id, one in tallies.items()
-        ],
+        total=Summary(**summary(add_up(question, tallies.values()))),
+        instances=[InstanceSummary(instance_id=instance_id, **summary(one)) for instance_id, one in tallies.items()],
         window=window_answer(window),
         as_of=as_of_answer(selection.as_of, lag),
     )

@@ -28,3 +28,16 @@ def test_merging_adds_everything() -> None:
     left.merge(right)
     assert left == both
     assert right.requests == 5
+
+
+def test_a_summary_has_the_fields_of_the_query() -> None:
+    totals = SlotTotals((1.0, -1.0))
+    totals.add(requests=2, input_tokens=64, hit_blocks=[1, 3], ceiling_blocks=3, block_size_tokens=16)
+    assert totals.summary() == {
+        "requests": 2,
+        "total_input_tokens": 64,
+        "capacity_gb": (1.0, -1.0),
+        "total_hit_blocks": [1, 3],
+        "total_hit_tokens": [16, 48],
+        "hit_rates": [0.25, 0.75],
+    }
