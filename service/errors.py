@@ -118,10 +118,12 @@ class Undeliverable(BatchAborted):
     """Kafka refuses a record for good, so that trying its batch again can't help.
 
     Attributes:
+        topic: which does not take it.
         partition: the lane that the record comes from.
     """
 
-    def __init__(self, partition: int, message: str) -> None:
+    def __init__(self, topic: str, partition: int, message: str) -> None:
+        self.topic = topic
         self.partition = partition
         super().__init__(message)
 

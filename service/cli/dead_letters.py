@@ -86,8 +86,8 @@ def replay(
     )
     if replayed.cut:
         typer.echo(
-            f"warning: {replayed.cut} are cut and can't be published again; raise LITEHIT_DEAD_LETTER_MAX_BYTES and the "
-            f"topic's max.message.bytes for those to come",
+            f"warning: {replayed.cut} are cut and can't be published again; raise LITEHIT_DEAD_LETTER_MAX_BYTES and "
+            f"the topic's max.message.bytes for those to come",
             err=True,
         )
     if replayed.foreign:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 CALL_SECONDS = 10.0
 """How long one blocking call waits before it reports a retriable error."""
 
+_BATCH_BYTES = 1_000_000  # librdkafka's own choice
 _BATCH_OVERHEAD = 4096  # what Kafka's record batch adds to a record's key, value and headers, generously
 
 # Kafka will not take such a record however often it is sent.
@@ -36,10 +37,13 @@ _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
 def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> dict[str, Any]:
     """librdkafka properties of a lane worker's producer."""
-    return settings.client_config(
-        bootstrap,
-        **{"acks": "all", "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD, **properties},
-    )
+    own: dict[str, Any] = {
+        "acks": "all",
+        "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD,
+        # A topic's limit is one of whole batches, and where one record fits, several must not be sent as more.
+        "batch.size": min(_BATCH_BYTES, settings.dead_letter_max_bytes),
+    }
+    return settings.client_config(bootstrap, **own, **properties)
 
 
 def call_by_flag(call: Callable[[], T], producer: Producer, stopping: Callable[[], bool]) -> T:
@@ -89,7 +93,7 @@ class Deliveries:
 
     def __init__(self, delivered: Callable[[Message], None] = lambda _: None) -> None:
         self._delivered = delivered
-        self._failure: tuple[int, KafkaError] | None = None
+        self._failure: tuple[str, int, KafkaError] | None = None
 
     def clear(self) -> None:
         """Forget the batch before."""
@@ -101,20 +105,19 @@ class Deliveries:
             self._delivered(message)
         # What an abort purges failed for another reason than its own.
         elif error.code() not in _PURGED and self._failure is None:
-            self._failure = (message.partition() or 0, error)
+            self._failure = (message.topic() or "", message.partition() or 0, error)
 
     def failure(self) -> BatchAborted | None:
         """What the first failed delivery means; None where all went well so far."""
         if self._failure is None:
             return None
-        partition, error = self._failure
-        return delivery_error(partition, error)
+        return delivery_error(*self._failure)
 
 
-def delivery_error(partition: int, error: KafkaError) -> BatchAborted:
+def delivery_error(topic: str, partition: int, error: KafkaError) -> BatchAborted:
     """`Undeliverable` where sending the record again can't help."""
-    message = f"a record for partition {partition} was not delivered: {error.str()}"
-    return Undeliverable(partition, message) if error.code() in _REFUSED else BatchAborted(message)
+    message = f"a record for {topic}/{partition} was not delivered: {error.str()}"
+    return Undeliverable(topic, partition, message) if error.code() in _REFUSED else BatchAborted(message)
 
 
 def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) -> None:
@@ -140,6 +143,6 @@ def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) ->
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
             raise_if_fatal(error)
-            raise delivery_error(record.partition, error) from exception
+            raise delivery_error(record.topic, record.partition, error) from exception
         else:
             return

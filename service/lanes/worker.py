@@ -213,10 +213,19 @@ class LanesWorker:
         for partition in partitions:
             seat = self._seats[partition]
             if isinstance(error, Undeliverable) and error.partition == partition:
-                self._stop_seat(seat, f"{error}; see the limits of its topic (max.message.bytes)")
+                self._stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
             else:
                 self._send_waiting(seat)
         self._back_off()
+
+    def _remedy(self, topic: str) -> str:
+        remedy = f"see the limits of {topic}, such as max.message.bytes, and restart"
+        if topic == self._settings.dead_letters_topic:
+            remedy += (
+                f"; or let dead letters be cut at less than the {self._settings.dead_letter_max_bytes} bytes of now "
+                f"(LITEHIT_DEAD_LETTER_MAX_BYTES)"
+            )
+        return remedy
 
     def _send_waiting(self, seat: Seat) -> None:
         seat.wait()
