@@ -75,8 +75,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
         worker = process.make_worker(registry, archiver) if registry is not None else None
         # Started against the stream, since the supervisor stops the last started first.
-        if index is not None:
-            process.start_api(index, archiver)
+        process.start_http(index, archiver)
         if archiver is not None:
             supervisor.start("archive", archiver.run, drain=process.drain(archiver))
         if worker is not None:
@@ -143,10 +142,17 @@ class _Process:
         self._status.append(lanes_waiting(worker.status))
         return worker
 
-    def start_api(self, index: FactIndex, archiver: Archiver | None) -> None:
+    def start_http(self, index: FactIndex | None, archiver: Archiver | None) -> None:
+        """Serve the API over an index; without one, probes and metrics, where a port is named for them.
+
+        Several processes without the role `api` may share a host, so none of them takes the default port unasked.
+        """
         settings = self._settings
-        follower = StoreFollower(Catalog(self._store, settings.facts_topic), index, settings.follow_seconds)
-        self._status.append(api_waiting(follower.waiting))
+        if index is None and "port" not in settings.model_fields_set:
+            return
+        if index is not None:
+            follower = StoreFollower(Catalog(self._store, settings.facts_topic), index, settings.follow_seconds)
+            self._status.append(api_waiting(follower.waiting))
         app = create_app(
             index,
             registry=self._metrics,
@@ -156,8 +162,9 @@ class _Process:
         server = ApiServer(app, settings.host, settings.port)
         if self._broker is not None:
             self._broker.announce(server.url)
-        self._supervisor.start("api", server.serve)
-        self._supervisor.start("index", follower.run)
+        self._supervisor.start("api" if index is not None else "http", server.serve)
+        if index is not None:
+            self._supervisor.start("index", follower.run)
 
     def drain(self, archiver: Archiver) -> Callable[[], None]:
         """On the embedded broker, which is forgotten at the end, the archive takes in what the topic holds."""

@@ -50,7 +50,14 @@ class Settings(BaseSettings):
     registry: Path | None = Field(default=None, description="registry file (YAML)")
     store: str = Field(default="./litehit-data", description="a folder, s3://, gs:// or az://")
     host: str = Field(default="127.0.0.1", description="address the HTTP API listens on")
-    port: Annotated[int, Field(ge=0, le=65535, description="port of the HTTP API; 0 picks a free one")] = 8080
+    port: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=65535,
+            description="port of the HTTP API; 0 picks a free one. A process without the role api serves probes and metrics, where a port is named",
+        ),
+    ] = 8080
 
     # Topics.
     requests_topic: str = Field(default="litehit.requests", description="topic that is read")

@@ -32,7 +32,7 @@ def test_lanes_apart_from_archive_and_api(kafka: KafkaCluster, tmp_path: Path) -
     lanes = RunningService("--roles", "lanes", "--registry", registry, settings=settings)
     sidecar = RunningService("--roles", "archive,api", "--store", store, settings=settings)
     try:
-        lanes.wait_for_event("lane_begun")
+        lanes.ready()  # by a probe of its own
         sidecar.ready()
         litehit("publish", trace, "--format", "native", settings=settings)
         online = sidecar.query_when(REQUESTS, CAPACITY_GB)
