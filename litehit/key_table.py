@@ -129,6 +129,18 @@ def slots_of(key_of: Keys, count: Integer, slots: Slots) -> None:
 
 
 @kernel()
+def _stands_before(slots: Slots, key_of: Keys, i: Integer) -> bool:
+    """Whether a slot before the i-th of the same half hash is of the same key."""
+    key = key_of[np.int64(slots[i] & np.uint64(_ID_BITS)) - 1]
+    before = i - 1
+    while before >= 0 and (slots[before] ^ slots[i]) & np.uint64(_TAG_BITS) == 0:
+        if key_of[np.int64(slots[before] & np.uint64(_ID_BITS)) - 1] == key:
+            return True
+        before -= 1
+    return False
+
+
+@kernel()
 def fill_sorted(table: Table, key_of: Keys, slots: Slots) -> Integer:
     """Fill an empty table with slots in ascending order: one sequential pass, where `insert_all` jumps about.
 
@@ -136,30 +148,27 @@ def fill_sorted(table: Table, key_of: Keys, slots: Slots) -> Integer:
     slots hold their keys' hashes is checked of some of them.
     """
     size = np.uint64(len(table))
+    blocks = np.uint64(len(key_of))
+    shift = np.uint64(64) - intrinsics.popcount(size - np.uint64(1))
     following = np.uint64(0)  # where the probing of the next slot may end at the earliest
     previous = np.uint64(0)
-    same_tag = 0
     for i in range(len(slots)):
         slot = slots[i]
-        block = np.int64(slot & np.uint64(_ID_BITS)) - 1
-        if slot <= previous or block < 0 or block >= len(key_of):
+        block = (slot & np.uint64(_ID_BITS)) - np.uint64(1)
+        if slot <= previous or block >= blocks:
             return i
         if i % _CHECKED_SLOT == 0 and (hash_key(key_of[block]) ^ slot) & np.uint64(_TAG_BITS) != 0:
             return i
-        same_tag = same_tag + 1 if (slot ^ previous) & np.uint64(_TAG_BITS) == 0 else 0
-        for before in range(i - same_tag, i):
-            if key_of[np.int64(slots[before] & np.uint64(_ID_BITS)) - 1] == key_of[block]:
-                return i
+        if (slot ^ previous) & np.uint64(_TAG_BITS) == 0 and _stands_before(slots, key_of, i):
+            return i
         previous = slot
-        at = max(_home(table, slot), following)
-        if at < size:
-            table[at] = np.int64(slot)
-            following = at + np.uint64(1)
-        else:
+        at = max(slot >> shift, following)
+        following = at + np.uint64(1)
+        if at >= size:
             following = size
             # Past the end probing goes on from the start, as far as there are homes taken.
             at = np.uint64(0)
             while table[at] != _EMPTY:
                 at += np.uint64(1)
-            table[at] = np.int64(slot)
+        table[at] = np.int64(slot)
     return -1
