@@ -91,7 +91,8 @@ class DeadLetterReplay:
     """
 
     def __init__(self, settings: Settings, bootstrap: str, partitions: int) -> None:
-        self._settings = settings.model_copy(update={"transactional_id": REPLAY_GROUP})
+        transactional_id = f"{REPLAY_GROUP}-{settings.dead_letters_topic}"
+        self._settings = settings.model_copy(update={"transactional_id": transactional_id})
         self._bootstrap = bootstrap
         self._partitions = range(partitions)
 

@@ -139,5 +139,5 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _by_reason(counts: Counter[str]) -> str:
-    told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
     return f": {told}" if told else ""
