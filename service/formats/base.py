@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,10 +79,15 @@ def time_of(stated_ns: int | None, context: RecordContext, field: str) -> int:
     return timestamp_ns
 
 
-def refuse_empty(record: bytes) -> None:
-    """Raise FormatError for a record of no bytes."""
+def refuse_no_text(record: bytes) -> None:
+    """Raise FormatError for a record of no bytes, or one whose first are no part of JSON but an editor's mark."""
     if not record:
         raise FormatError(Reason.EMPTY_VALUE, "the record is empty; send one JSON object")
+    if record.startswith(BOM_UTF8):
+        raise FormatError(
+            Reason.MALFORMED_JSON,
+            "the record begins with a byte order mark; send UTF-8 without one (a file: save it so)",
+        )
 
 
 def shown(value: object, limit: int = 60) -> str:

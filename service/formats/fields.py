@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from litehit.curves import Int64Array
 from schemas.block_keys import MAX_KEY, MIN_KEY, BlockKeyError, block_keys_array
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, refuse_empty, shown
+from service.formats.base import FormatError, refuse_no_text, shown
 
 _INT64 = 2**63
 
@@ -20,7 +20,7 @@ def read_object(record: bytes) -> dict[str, Any]:
     Raises:
         FormatError: the record is no JSON object in UTF-8.
     """
-    refuse_empty(record)
+    refuse_no_text(record)
     try:
         value = json.loads(record.decode(), parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError, ArithmeticError) as error:  # the last: an exponent beyond Decimal's

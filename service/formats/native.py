@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from schemas.request import EVENT, WriteEvent
-from service.formats.base import FormatError, RecordContext, instance_of, refuse_empty, shown, time_of
+from service.formats.base import FormatError, RecordContext, instance_of, refuse_no_text, shown, time_of
 from service.formats.fast_event import EventFields, Write, read_fast
 
 _REASONS = {
@@ -48,7 +48,7 @@ class NativeFormat:
 
 
 def _read_by_model(record: bytes) -> EventFields | WriteEvent:
-    refuse_empty(record)
+    refuse_no_text(record)
     try:
         event = EVENT.validate_json(record)
     except ValidationError as error:

@@ -197,8 +197,9 @@ def test_what_is_no_json_object_is_refused(name: str, record: bytes, reason: Rea
 
 @every_format
 def test_a_byte_order_mark_is_refused(name: str) -> None:
-    record = encode(SAMPLES[name].record([1], 0, 0))
-    assert refusal(name, b"\xef\xbb\xbf" + record).reason is Reason.MALFORMED_JSON
+    error = refusal(name, b"\xef\xbb\xbf" + encode(SAMPLES[name].record([1], 0, 0)))
+    assert error.reason is Reason.MALFORMED_JSON
+    assert "begins with a byte order mark; send UTF-8 without one" in str(error)
 
 
 @every_format
