@@ -75,8 +75,8 @@ class Chain:
         return cls(key, tuple(chained), tuple(holes), tuple(overlaps), tuple(damaged))
 
     def covering(self, offset: int) -> SegmentInfo | None:
-        """The segment that covers an offset."""
-        place = bisect_right(self.segments, offset, key=lambda one: one.base_offset)
+        """The segment that covers an offset; an accepted gap is covered by none."""
+        place = bisect_right(self.segments, offset, key=lambda one: one.first_offset)
         return self.segments[place - 1] if place and offset < self.segments[place - 1].end_offset else None
 
     @property

@@ -187,9 +187,8 @@ class Verification:
             )
             # 5. and 6.
             audited = audit_partition(lane, streams, cut, repeats=self._settings.at_least_once, progress=progress)
-        return PartitionReport(
-            partition, start, consumed, audited, len(chain.segments), (*unchecked, *_unchecked(audited))
-        )
+        unchecked += _unchecked(audited, chain)
+        return PartitionReport(partition, start, consumed, audited, len(chain.segments), tuple(unchecked))
 
     def _chain(self, partition: int, archived: int | None) -> Chain:
         key = ChainKey(self._settings.facts_topic, self._layout.facts_generation, partition)
@@ -206,7 +205,9 @@ class Verification:
         return chain
 
 
-def _unchecked(audited: Audited) -> Iterator[str]:
+def _unchecked(audited: Audited, chain: Chain) -> Iterator[str]:
+    for gap in chain.gaps:
+        yield f"the facts at offsets {gap.base_offset} to {gap.end_offset} were never archived, which was accepted"
     if audited.facts_nowhere:
         yield (
             f"{audited.facts_nowhere} facts are neither on the facts topic nor in a segment: they expired before they "

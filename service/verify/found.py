@@ -101,7 +101,7 @@ def _checked_table(store: Store, path: str) -> pa.Table:
     with damage(path):
         table.validate(full=True)
     data = store.read(path)
-    again = encode(describe(info.chain, info.base_offset, info.end_offset, table), table)
+    again = encode(describe(info.chain, info.base_offset, info.end_offset, table, info.gap_end), table)
     with damage(path):
         writer = str(pq.read_metadata(pa.BufferReader(data)).created_by)
     # Another pyarrow may write the same facts differently; then only the facts themselves can be compared.

@@ -58,12 +58,12 @@ class World:
         catalog.refresh()
         return catalog.view.chain(KEY)
 
-    def publish(self, facts: list[SourceRecord], base: int, end: int) -> None:
+    def publish(self, facts: list[SourceRecord], base: int, end: int, gap_end: int | None = None) -> None:
         fetched = FetchedFacts(
             [fact.offset for fact in facts], [fact.value for fact in facts], [source_header(f.headers) for f in facts]
         )
         table = decode(fetched, 2).to_table()
-        info = describe(KEY, base, end, table)
+        info = describe(KEY, base, end, table, gap_end)
         self.store.create(info.path, encode(info, table))
 
     def audit(self) -> Audited:
@@ -257,6 +257,22 @@ def test_what_expired_is_counted_and_the_rest_is_held_to_the_segments(world: Wor
 def test_what_expired_before_it_was_archived_is_counted(world: World) -> None:
     world.facts_low = world.facts[3 * SEGMENT_FACTS + 7].offset
     assert world.audit().facts_nowhere == 7
+
+
+def test_an_accepted_gap_is_counted_and_what_surrounds_it_is_checked(world: World) -> None:
+    last = world.chain().segments[2]
+    kept = [fact for fact in world.facts if last.base_offset <= fact.offset < last.end_offset][5:]
+    world.store.delete(last.path)
+    world.publish(kept, last.base_offset, last.end_offset, gap_end=kept[0].offset)
+    world.facts_low = kept[0].offset
+    audited = world.audit()
+    assert (audited.rows, audited.facts_nowhere) == (3 * SEGMENT_FACTS - 5, 5)
+    assert world.chain().covering(kept[0].offset - 1) is None
+    world.facts_low = 0  # the archive said that they had expired, and here they are: no difference
+    assert world.audit().facts_nowhere == 0
+    drop(world.facts, 2 * SEGMENT_FACTS + 2)
+    with pytest.raises(Difference, match="must have a fact on the topic"):
+        world.audit()
 
 
 def test_what_comes_from_requests_that_are_not_recomputed_is_only_counted(world: World) -> None:
