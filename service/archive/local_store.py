@@ -44,7 +44,7 @@ class LocalStore:
             self._remove_stale()
             probe = self.root / f"{_TEMPORARY}{secrets.token_hex(8)}-probe"
             _publish(probe, b"")
-            probe.unlink()
+            probe.unlink(missing_ok=True)  # another process that starts may have taken it for abandoned
         except OSError as error:
             raise StoreError(
                 f"store {self.url}: {error.strerror or error}; give a folder that this user may write to, "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.archive.errors import AlreadyExists, NotFound
+from service.archive.errors import AlreadyExists, CannotSetAside, NotFound
 from service.archive.store import Store, open_store
 
 
@@ -106,3 +106,19 @@ def test_delete_frees_the_name_and_forgives_a_missing_file(store: Store) -> None
 def test_a_path_is_plain_and_relative(store: Store, path: str) -> None:
     with pytest.raises(ValueError, match="part"):
         store.create(path, b"")
+
+
+def test_a_file_is_set_aside_as_it_is_or_not_at_all(store: Store) -> None:
+    store.create("a/file", b"torn")
+    (listed,) = store.list()
+    try:
+        aside = store.set_aside("a/file", listed.version)
+    except CannotSetAside:
+        assert store.list() == [listed]
+        return
+    assert aside == "a/file.damaged"
+    assert store.read(aside) == b"torn"
+    store.create("a/file", b"whole")
+    assert store.set_aside("a/file", listed.version) is None, "what stands there now is another file"
+    assert store.set_aside("a/gone", listed.version) is None
+    assert store.read("a/file") == b"whole"

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from service.archive.chain import Chain, Hole, Overlap
+from service.archive.chain import Chain, Gap, Hole, Overlap
 from service.archive.errors import ChainBroken, SegmentError
 from service.archive.segment import ChainKey, SegmentInfo, segment_path
 
@@ -59,3 +61,17 @@ def test_a_damaged_last_segment_hides_the_end_and_an_earlier_one_does_not() -> N
     assert chain.next_offset == 12
     assert chain.holes == (Hole(5, 10),)
     assert chain.faults[-1] == str(damaged)
+
+
+def test_gaps_are_data_and_no_faults() -> None:
+    chain = Chain.of(KEY, [replace(segment(0, 20), gap_end=7), segment(20, 30), replace(segment(30, 40), gap_end=31)])
+    assert chain.gaps == (Gap(0, 7), Gap(30, 31))
+    assert chain.faults == ()
+    assert chain.next_offset == 40
+
+
+def test_the_damaged_end_is_what_lies_behind_the_last_segment() -> None:
+    before, after, later = (SegmentError(segment_path(KEY, base), "torn") for base in (5, 12, 14))
+    chain = Chain.of(KEY, [segment(0, 5), segment(10, 12)], [before, after, later])
+    assert chain.damaged_end == (after, later)
+    assert Chain.of(KEY, [], [before]).damaged_end == (before,)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,27 @@ def test_a_file_url_is_a_folder_and_an_unknown_scheme_is_refused(tmp_path: Path)
     assert (tmp_path / "store" / "a").read_bytes() == b"x"
     with pytest.raises(StoreError, match=r"unknown scheme ftp://; give a folder"):
         open_store("ftp://host/path")
+
+
+def test_of_many_who_set_a_file_aside_one_does_and_what_it_publishes_stays(tmp_path: Path) -> None:
+    LocalStore(tmp_path).create("a/file", b"torn")
+    (torn,) = LocalStore(tmp_path).list("a")
+    start = threading.Barrier(8, timeout=30)
+    done: list[str] = []
+
+    def contend(number: int) -> None:
+        store = LocalStore(tmp_path)
+        start.wait()
+        aside = store.set_aside("a/file", torn.version)
+        if aside is not None:
+            store.create("a/file", b"whole %d" % number)
+            done.append(aside)
+
+    threads = [threading.Thread(target=contend, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert done == ["a/file.damaged"]
+    assert (tmp_path / "a/file").read_bytes().startswith(b"whole")
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "file.damaged"]

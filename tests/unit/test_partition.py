@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
+from service.archive.chain import Gap
 from service.archive.decode import FetchedFacts
 from service.archive.errors import ArchiveDisagrees, SegmentError, StoreError, UndecodableFact
 from service.archive.partition import PartitionArchive
@@ -307,3 +308,83 @@ def test_metrics_count_what_was_published(store: Store) -> None:
     assert bench.count("segments") == 2
     assert bench.count("bytes") == sum(len(store.read(info.path)) for info in bench.listener.segments)
     assert bench.registry.get_sample_value("litehit_archive_publish_seconds_count") == 2
+
+
+def test_a_gap_is_recorded_by_the_segment_behind_it_whose_name_is_the_end_before(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.consume(fetched(range(4)))
+    bench.archive.skip(9)
+    assert (bench.archive.published_end, bench.archive.next_offset) == (4, 9)
+    bench.archive.consume(fetched(range(9, 12)))
+    bench.archive.publish()
+    bench.archive.consume(fetched(range(12, 14)))
+    bench.archive.publish()
+    places = [(one.base_offset, one.gap_end, one.end_offset) for one in bench.listener.segments]
+    assert places == [
+        (0, None, 4),
+        (4, 9, 12),
+        (12, None, 14),
+    ]
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert catalog.view.chain(CHAIN).gaps == (Gap(4, 9),)
+    assert catalog.next_offset(CHAIN) == 14
+    assert archived(store) == [*range(4), *range(9, 14)]
+    assert bench.count("gap_offsets") == 5
+
+
+def test_a_chain_may_begin_with_a_gap(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.skip(6)
+    bench.archive.consume(fetched([6]))
+    bench.archive.publish()
+    (info,) = bench.listener.segments
+    assert (info.base_offset, info.gap_end, info.end_offset) == (0, 6, 7)
+
+
+def test_a_gap_that_was_not_published_is_forgotten_with_the_tail(store: Store) -> None:
+    bench = Bench(store)
+    bench.archive.skip(6)
+    bench.archive.consume(fetched([6]))
+    bench.archive.drop_tail()
+    assert bench.archive.next_offset == 0
+    assert bench.archive.tail.gap_end is None
+
+
+@pytest.mark.parametrize("winner_end", [3, 6, 9, 15])
+def test_where_another_archiver_had_what_expired_here_there_is_no_gap_so_far(store: Store, winner_end: int) -> None:
+    loser = Bench(store)
+    loser.archive.skip(6)
+    loser.archive.consume(fetched(range(6, 12)))
+    winner = Bench(store)
+    winner.archive.consume(fetched(range(winner_end)))
+    winner.archive.publish()
+    loser.archive.publish()
+    kept = [*range(winner_end), *range(max(6, winner_end), 12)]
+    assert archived(store) == kept
+    assert loser.archive.next_offset == max(12, winner_end)
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert catalog.view.chain(CHAIN).gaps == ((Gap(3, 6),) if winner_end == 3 else ())
+
+
+def test_a_gap_already_filled_by_another_archiver_is_none(store: Store) -> None:
+    slow, quick = Bench(store), Bench(store)
+    slow.archive.consume(fetched(range(2)))
+    quick.archive.consume(fetched(range(8)))
+    quick.archive.publish()
+    slow.archive.skip(5)
+    assert slow.archive.next_offset == 8
+    assert slow.count("gap_offsets") == 0
+
+
+def test_the_other_archivers_gap_counts_where_it_was_quicker(store: Store) -> None:
+    """Both facts that expired for the winner and the rest of the loser's tail: one chain, and the loss is on record."""
+    loser, winner = Bench(store), Bench(store)
+    loser.archive.consume(fetched(range(8)))
+    winner.archive.skip(5)
+    winner.archive.consume(fetched(range(5, 7)))
+    winner.archive.publish()
+    loser.archive.publish()
+    assert archived(store) == [5, 6, 7]
+    assert [info.gap_end for info in loser.listener.segments] == [5, None]

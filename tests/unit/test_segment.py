@@ -138,6 +138,9 @@ def broken(facts: ArchivedFacts, **metadata: str) -> bytes:
         ({"base_offset": "1", "end_offset": "20"}, "renamed"),
         ({"rows": "9"}, "10 rows, but its metadata says 9"),
         ({"end_offset": "9"}, "10 rows, .* in offsets 0 to 9"),
+        ({"gap_end": "1"}, "10 rows, .* in offsets 1 to 10"),
+        ({"gap_end": "0"}, "its gap ends at offset 0, which is not behind its base"),
+        ({"gap_end": "x"}, "gap_end is 'x', not an integer"),
     ],
 )
 def test_a_contradiction_is_named(metadata: dict[str, str], message: str) -> None:
@@ -183,3 +186,41 @@ def test_a_damaged_file_is_named() -> None:
     store.create(path, bytes(whole))
     with pytest.raises(SegmentError, match="damaged"):
         read_table(store, path)
+
+
+def test_a_gap_is_in_the_metadata_and_read_back() -> None:
+    store = open_store("memory://")
+    table = made_facts(5, first_offset=47).to_table()
+    info = describe(CHAIN, 40, 52, table, gap_end=47)
+    store.create(info.path, encode(info, table))
+    assert read_info(store, info.path) == info
+    assert info.path.endswith("/00000000000000000040.parquet")
+    assert info.first_offset == 47
+    metadata = pq.ParquetFile(store.open(info.path)).metadata.metadata
+    assert metadata[b"litehit.gap_end"] == b"47"
+
+
+def test_every_flipped_bit_of_the_data_is_noticed() -> None:
+    """By the checksums of Parquet's pages: compressed numbers may decode to other numbers without any complaint."""
+    facts = made_facts(200)
+    whole = bytes(encode(describe(CHAIN, 0, 200, facts.to_table()), facts.to_table()))
+    file = pq.ParquetFile(pa.BufferReader(whole))
+    expected = read_back(whole)
+    for column in range(file.metadata.num_columns):
+        chunk = file.metadata.row_group(0).column(column)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        for place in range(start, start + chunk.total_compressed_size):
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << (place % 8)
+            try:
+                found = read_back(bytes(flipped))
+            except SegmentError:
+                continue
+            assert found.equals(expected), f"byte {place} of {chunk.path_in_schema}"
+
+
+def read_back(data: bytes) -> pa.Table:
+    store = open_store("memory://")
+    path = segment_path(CHAIN, 0)
+    store.create(path, data)
+    return read_table(store, path)[1]
