@@ -169,12 +169,15 @@ class _LanesCollector(Collector):
                 labels = [label, instance.config.instance_id]
                 blocks.add_metric(labels, instance.unique_blocks)
                 memory.add_metric(labels, instance.memory_bytes)
-                requests.add_metric(labels, instance.counts.requests)
-                tokens.add_metric(labels, instance.counts.input_tokens)
-                for slot in instance.counts.slots:
-                    of = [*labels, _capacity_label(slot.capacity_gb)]
-                    hit_blocks.add_metric(of, slot.hit_blocks)
-                    hit_tokens.add_metric(of, slot.hit_tokens)
+                totals = instance.totals
+                requests.add_metric(labels, totals.requests)
+                tokens.add_metric(labels, totals.input_tokens)
+                shown = dict(zip(map(_capacity_label, totals.capacity_gb), totals.hit_blocks, strict=True))
+                for capacity, hits in {**shown, _INFINITE: totals.ceiling_blocks}.items():
+                    hit_blocks.add_metric([*labels, capacity], hits)
+                shown = dict(zip(map(_capacity_label, totals.capacity_gb), totals.hit_tokens, strict=True))
+                for capacity, hits in {**shown, _INFINITE: totals.ceiling_tokens}.items():
+                    hit_tokens.add_metric([*labels, capacity], hits)
             replayed.add_metric([label], lane.replayed)
             if lane.restored_from is not None:
                 restored_from.add_metric([label], lane.restored_from)
@@ -184,8 +187,11 @@ class _LanesCollector(Collector):
         return *lanes, requests, tokens, hit_blocks, hit_tokens
 
 
-def _capacity_label(capacity_gb: float | None) -> str:
-    return "+Inf" if capacity_gb is None else repr(capacity_gb).removesuffix(".0")
+_INFINITE = "+Inf"
+
+
+def _capacity_label(capacity_gb: float) -> str:
+    return _INFINITE if capacity_gb < 0 else repr(float(capacity_gb)).removesuffix(".0")
 
 
 class ArchiveMetrics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from litehit.aggregate import AggregateCurve
 from litehit.facts import FactBatch
 from litehit.projector import INFINITE, HitCurveProjector
 from litehit.registry import InstanceConfig
+from litehit.totals import SlotTotals
 
 
 class Charge(NamedTuple):
@@ -33,33 +34,9 @@ class ChargeSums:
     input_tokens: int = 0
     curve: AggregateCurve = field(default_factory=AggregateCurve)
 
-
-@dataclass(frozen=True, slots=True)
-class SlotCount:
-    """Hits at one capacity.
-
-    Attributes:
-        capacity_gb: binary GB; None = infinite, the ceiling.
-        hit_blocks, hit_tokens: of all facts.
-    """
-
-    capacity_gb: float | None
-    hit_blocks: int
-    hit_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceCounts:
-    """An instance's facts at one moment.
-
-    Attributes:
-        requests, input_tokens: sums over the facts.
-        slots: one for each configured capacity, then the ceiling.
-    """
-
-    requests: int
-    input_tokens: int
-    slots: tuple[SlotCount, ...]
+    def copy(self) -> ChargeSums:
+        """A copy, made at once."""
+        return ChargeSums(self.requests, self.input_tokens, self.curve.copy())
 
 
 class OnlineCounters:
@@ -70,48 +47,46 @@ class OnlineCounters:
 
     Args:
         config: its slots are those that are kept ready.
-        sums: the facts so far; taken over.
+        sums: the facts so far.
     """
 
     def __init__(self, config: InstanceConfig, sums: Mapping[Charge, ChargeSums] | None = None) -> None:
-        self._sums = dict(sums or {})
-        self._slots: dict[float | None, int] = {
-            capacity: HitCurveProjector.capacity_bytes(capacity) for capacity in config.capacity_gb
-        }
-        self._slots[None] = INFINITE
-        self._hit_blocks = dict.fromkeys(self._slots, 0)
-        self._hit_tokens = dict.fromkeys(self._slots, 0)
+        self._sums = {charge: group.copy() for charge, group in (sums or {}).items()}
+        self._totals = SlotTotals(config.capacity_gb)
+        self._slot_bytes = [HitCurveProjector.capacity_bytes(capacity) for capacity in config.capacity_gb]
         for charge, group in self._sums.items():
-            for slot, capacity in self._slots.items():
-                hits = group.curve.hits(HitCurveProjector.capacity_blocks(capacity, charge.block_bytes))
-                self._add_hits(slot, hits, charge)
+            self._count(charge, group.requests, group.input_tokens, group.curve.hits)
 
     def add(self, charge: Charge, facts: FactBatch) -> None:
         """Add facts of one charge."""
+        curves = facts.hit_curves
+        input_tokens = int(facts.input_token_lens.sum())
         group = self._sums.setdefault(charge, ChargeSums())
         group.requests += len(facts)
-        group.input_tokens += int(facts.input_token_lens.sum())
-        group.curve.add(facts.hit_curves)
-        starts, runs = facts.hit_curves.starts, facts.hit_curves.runs
-        for slot, capacity in self._slots.items():
-            blocks = HitCurveProjector.capacity_blocks(capacity, charge.block_bytes)
-            self._add_hits(slot, int(HitCurveProjector.segment_hits(starts, runs, blocks).sum()), charge)
+        group.input_tokens += input_tokens
+        group.curve.add(curves)
 
-    def counts(self) -> InstanceCounts:
-        """The sums as they are now."""
-        return InstanceCounts(
-            sum(group.requests for group in self._sums.values()),
-            sum(group.input_tokens for group in self._sums.values()),
-            tuple(SlotCount(slot, self._hit_blocks[slot], self._hit_tokens[slot]) for slot in self._slots),
-        )
+        def hits(capacity_blocks: int) -> int:
+            return int(HitCurveProjector.segment_hits(curves.starts, curves.runs, capacity_blocks).sum())
+
+        self._count(charge, len(facts), input_tokens, hits)
+
+    def totals(self) -> SlotTotals:
+        """A copy of the sums as they are now."""
+        copy = SlotTotals(self._totals.capacity_gb)
+        copy.merge(self._totals)
+        return copy
 
     def copy_sums(self) -> dict[Charge, ChargeSums]:
-        """A copy of the sums, made at once."""
-        return {
-            charge: ChargeSums(group.requests, group.input_tokens, group.curve.copy())
-            for charge, group in self._sums.items()
-        }
+        """A copy of the curves and what belongs to them, made at once."""
+        return {charge: group.copy() for charge, group in self._sums.items()}
 
-    def _add_hits(self, slot: float | None, blocks: int, charge: Charge) -> None:
-        self._hit_blocks[slot] += blocks
-        self._hit_tokens[slot] += blocks * charge.block_size_tokens
+    def _count(self, charge: Charge, requests: int, input_tokens: int, hits: Callable[[int], int]) -> None:
+        blocks = [HitCurveProjector.capacity_blocks(capacity, charge.block_bytes) for capacity in self._slot_bytes]
+        self._totals.add(
+            requests=requests,
+            input_tokens=input_tokens,
+            hit_blocks=list(map(hits, blocks)),
+            ceiling_blocks=hits(INFINITE),
+            block_size_tokens=charge.block_size_tokens,
+        )

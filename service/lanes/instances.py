@@ -123,7 +123,7 @@ class LaneInstances:
                 engine.config,
                 engine.core.current_unique_blocks(),
                 engine.core.memory_usage_bytes(),
-                self._counters[instance_id].counts(),
+                self._counters[instance_id].totals(),
             )
             for instance_id, engine in sorted(self._engines.items())
         )

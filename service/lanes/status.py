@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from litehit.registry import InstanceConfig
-from service.lanes.counters import InstanceCounts
+from litehit.totals import SlotTotals
 from service.lanes.counts import LaneCounts
 
 
@@ -26,13 +26,13 @@ class InstanceStatus:
         config: how it is analysed.
         unique_blocks: blocks it holds.
         memory_bytes: bytes of its arrays.
-        counts: its facts so far.
+        totals: its facts so far, at its configured capacities; not to be changed.
     """
 
     config: InstanceConfig
     unique_blocks: int
     memory_bytes: int
-    counts: InstanceCounts
+    totals: SlotTotals
 
 
 @dataclass(frozen=True, slots=True)

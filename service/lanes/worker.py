@@ -5,17 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
 
 import structlog
-from confluent_kafka import KafkaException
 
 from litehit.registry import Registry
 from service import formats
 from service.archive.errors import StoreError
 from service.archive.store import Store
 from service.crash_points import CrashPoint, crash_point
-from service.errors import BatchAborted, CannotRestore, TooManyDeadLetters, Undeliverable
+from service.errors import BatchAborted, TooManyDeadLetters, Undeliverable
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.batches import cut_batches
@@ -25,7 +23,6 @@ from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.requests_consumer import Polled, RequestsConsumer
-from service.lanes.restore import Standing
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Phase, Seat
 from service.lanes.snapshot import Snapshot
@@ -33,6 +30,7 @@ from service.lanes.snapshots import Snapshots
 from service.lanes.snapshotter import Snapshotter
 from service.lanes.status import LanesStatus
 from service.lanes.transaction import MicroBatch, Transaction
+from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
 from service.records import OutputRecord, SourceRecord
 from service.settings import Settings
@@ -41,7 +39,6 @@ from service.topics import TopicLayout
 log = structlog.get_logger()
 
 _STATUS_SECONDS = 0.2
-_BACKOFF_SECONDS = (0.0, 0.1, 0.5, 1.0, 5.0)  # before a seat begins again, by consecutive failures
 
 
 class LanesWorker:
@@ -82,13 +79,11 @@ class LanesWorker:
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)
-        self._restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane)
+        restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane)
+        self._usher = Usher(self._topic, self._consumer, restorer, self._begin)
         self._snapshotter = Snapshotter(settings, self._snapshots, metrics)
         self._seats: dict[int, Seat] = {}
-        self._restoring: tuple[Seat, Future[Restored]] | None = None
         self._assigned = False
-        self._failures = 0
-        self._begin_after = 0.0
         self._status = LanesStatus(assigned=False, lanes=())
         self._status_at = 0.0
 
@@ -112,8 +107,7 @@ class LanesWorker:
                 polled = self._consumer.poll()
                 self._handle(polled)
                 self._snapshotter.take_one(self._lanes())
-                self._finish_restore()
-                self._restore_one()
+                self._usher.step(self._seats)
                 self._publish_status(idle=not polled.records)
         except BaseException:
             self._seats.clear()  # a lane may be ahead of what is committed
@@ -179,12 +173,12 @@ class LanesWorker:
             try:
                 output = seat.process(records)
             except TooManyDeadLetters as error:
-                self._stop_seat(seat, str(error))
+                self._usher.stop_seat(seat, str(error))
                 continue
             except Exception as error:
                 # Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on.
                 log.exception("lane_failed", partition=partition, first_offset=records[0].offset)
-                self._stop_seat(seat, f"{type(error).__name__} at or after {records[0].source}: {error}")
+                self._usher.stop_seat(seat, f"{type(error).__name__} at or after {records[0].source}: {error}")
                 continue
             if output is not None:
                 outputs += output.facts
@@ -200,7 +194,7 @@ class LanesWorker:
             self._rebuild(positions, error)
             return
         crash_point(CrashPoint.AFTER_COMMIT)
-        self._failures = 0
+        self._usher.succeeded()
         for partition, counts in ledgers.items():
             self._seats[partition].handed_over(counts)
             self._metrics.handed_over(partition, counts)
@@ -213,10 +207,10 @@ class LanesWorker:
         for partition in partitions:
             seat = self._seats[partition]
             if isinstance(error, Undeliverable) and error.partition == partition:
-                self._stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
+                self._usher.stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
             else:
                 self._send_waiting(seat)
-        self._back_off()
+        self._usher.back_off()
 
     def _remedy(self, topic: str) -> str:
         remedy = f"see the limits of {topic}, such as max.message.bytes, and restart"
@@ -231,63 +225,9 @@ class LanesWorker:
         seat.wait()
         self._consumer.pause([seat.partition])
 
-    def _stop_seat(self, seat: Seat, error: str, *, may_try_again: bool = False) -> None:
-        if seat.error != error:  # a lane that tries again says the same again
-            log.error("lane_stopped", partition=seat.partition, error=error)
-        seat.stop(error, may_try_again=may_try_again)
-        self._consumer.pause([seat.partition])
-
-    def _back_off(self) -> None:
-        delay = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
-        self._failures += 1
-        self._begin_after = time.monotonic() + delay
-
-    def _restore_one(self) -> None:
-        """Let one seat that waits restore its lane, so that no lane waits long for another's questions."""
-        if self._restoring is not None or time.monotonic() < self._begin_after:
-            return
-        seat = self._next_to_restore()
-        if seat is None:
-            return
-        try:
-            standing = self._ask(seat.partition)
-        except KafkaException as error:
-            self._postpone(seat, error.args[0].str())
-            return
-        seat.end_offset = standing.end
-        seat.restore()
-        self._restoring = seat, self._restorer.start(seat.partition, standing)
-
-    def _next_to_restore(self) -> Seat | None:
-        now = time.monotonic()
-        return next((seat for seat in self._seats.values() if seat.is_ready(now)), None)
-
-    def _ask(self, partition: int) -> Standing:
-        """What Kafka knows of a partition."""
-        low, end = self._consumer.watermarks(partition)
-        (committed,) = self._consumer.committed([partition])
-        others = self._consumer.committed(range(self._topic.partitions)) if committed.offset is None else ()
-        return Standing(committed, low, end, tuple(others))
-
-    def _finish_restore(self) -> None:
-        if self._restoring is None or not self._restoring[1].done():
-            return
-        seat, future = self._restoring
-        self._restoring = None
-        if self._seats.get(seat.partition) is not seat:
-            return  # given up meanwhile
-        try:
-            restored = future.result()
-            self._consumer.read_from(seat.partition, restored.plan.start)
-        except CannotRestore as error:
-            self._stop_seat(seat, str(error), may_try_again=True)
-        except (StoreError, KafkaException) as error:
-            self._postpone(seat, str(error))
-        else:
-            self._begin(seat, restored)
+    # What the usher tells and needs.
 
     def _begin(self, seat: Seat, restored: Restored) -> None:
-        seat.begin(restored)
         self._snapshotter.begun(restored)
         if self._holding:
             self._consumer.pause([seat.partition])
@@ -300,11 +240,6 @@ class LanesWorker:
             target=plan.target,
             end=seat.end_offset,
         )
-
-    def _postpone(self, seat: Seat, error: str) -> None:
-        log.warning("lane_waits", partition=seat.partition, error=error)
-        seat.wait()
-        self._back_off()
 
     def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
         return Lane(partition, self._registry, self._format, self._targets, self._limits, restored)

@@ -387,11 +387,7 @@ def assert_counters_are_those_of_a_query(status: LanesStatus, settings: Settings
         capacities = instance.config.capacity_gb
         groups = [(key, group) for key, group in sums.items() if key.instance_id == instance.config.instance_id]
         answer = tally(Question(capacities), groups)
-        counts = instance.counts
-        assert (counts.requests, counts.input_tokens) == (answer.requests, answer.input_tokens)
-        assert [slot.capacity_gb for slot in counts.slots] == [*capacities, None]
-        assert tuple(slot.hit_blocks for slot in counts.slots) == answer.hit_blocks
-        assert tuple(slot.hit_tokens for slot in counts.slots) == answer.hit_tokens
+        assert instance.totals == answer
         compared |= set(capacities)
     return compared
 
@@ -400,14 +396,17 @@ def assert_metrics_show_the_counters(worker: harness.RunningWorker, status: Lane
     for lane in status.lanes:
         for instance in lane.instances:
             labels = {"partition": str(lane.partition), "instance_id": instance.config.instance_id}
-            counts = instance.counts
-            assert worker.metric("litehit_instance_requests_total", **labels) == counts.requests
-            assert worker.metric("litehit_instance_input_tokens_total", **labels) == counts.input_tokens
-            for slot in counts.slots:
-                label = "+Inf" if slot.capacity_gb is None else f"{slot.capacity_gb:g}"
-                of = {**labels, "capacity_gb": label}
-                assert worker.metric("litehit_instance_hit_blocks_total", **of) == slot.hit_blocks
-                assert worker.metric("litehit_instance_hit_tokens_total", **of) == slot.hit_tokens
+            totals = instance.totals
+            assert worker.metric("litehit_instance_requests_total", **labels) == totals.requests
+            assert worker.metric("litehit_instance_input_tokens_total", **labels) == totals.input_tokens
+            capacities = [*(f"{capacity:g}" for capacity in totals.capacity_gb), "+Inf"]
+            for name, hits in (
+                ("blocks", [*totals.hit_blocks, totals.ceiling_blocks]),
+                ("tokens", [*totals.hit_tokens, totals.ceiling_tokens]),
+            ):
+                for capacity, count in zip(capacities, hits, strict=True):
+                    of = {**labels, "capacity_gb": capacity}
+                    assert worker.metric(f"litehit_instance_hit_{name}_total", **of) == count
 
 
 def test_counters_equal_a_query_across_restarts_aborts_and_a_slot_added_later(

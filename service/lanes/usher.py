@@ -1,0 +1,116 @@
+"""Leads seats to their lanes: one restore at a time, while the loop that calls goes on with the other lanes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+
+import structlog
+from confluent_kafka import KafkaException
+
+from service.archive.errors import StoreError
+from service.errors import CannotRestore
+from service.lanes.committed import RequestsTopic
+from service.lanes.requests_consumer import RequestsConsumer
+from service.lanes.restore import Standing
+from service.lanes.restorer import Restored, Restorer
+from service.lanes.seat import Seat
+
+log = structlog.get_logger()
+
+_BACKOFF_SECONDS = (0.0, 0.1, 0.5, 1.0, 5.0)  # before a seat begins again, by consecutive failures
+
+
+class Usher:
+    """Begins the seats that wait, and those that a reset may have mended.
+
+    Args:
+        topic: that is read.
+        consumer: tells what is committed, and reads on.
+        restorer: makes the lanes.
+        begun: called when a seat reads.
+    """
+
+    def __init__(
+        self,
+        topic: RequestsTopic,
+        consumer: RequestsConsumer,
+        restorer: Restorer,
+        begun: Callable[[Seat, Restored], None],
+    ) -> None:
+        self._topic = topic
+        self._consumer = consumer
+        self._restorer = restorer
+        self._begun = begun
+        self._current: tuple[Seat, Future[Restored]] | None = None
+        self._failures = 0
+        self._not_before = 0.0
+
+    def step(self, seats: Mapping[int, Seat]) -> None:
+        """Go on with the restore under way, or let the next begin; returns at once, or after a question to Kafka."""
+        if self._current is not None:
+            seat, future = self._current
+            if future.done():
+                self._current = None
+                if seats.get(seat.partition) is seat:  # not given up meanwhile
+                    self._finish(seat, future)
+            return
+        now = time.monotonic()
+        ready = next((seat for seat in seats.values() if seat.is_ready(now)), None)
+        if ready is not None and now >= self._not_before:
+            self._start(ready)
+
+    def back_off(self) -> None:
+        """Something failed: wait a little before the next restore, longer each time."""
+        delay = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
+        self._failures += 1
+        self._not_before = time.monotonic() + delay
+
+    def succeeded(self) -> None:
+        """Forget failures."""
+        self._failures = 0
+
+    def stop_seat(self, seat: Seat, error: str, *, may_try_again: bool = False) -> None:
+        """End a seat's work; the others go on."""
+        if seat.error != error:  # a lane that tries again says the same again
+            log.error("lane_stopped", partition=seat.partition, error=error)
+        seat.stop(error, may_try_again=may_try_again)
+        self._consumer.pause([seat.partition])
+
+    def _start(self, seat: Seat) -> None:
+        try:
+            standing = self._ask(seat.partition)
+        except KafkaException as error:
+            self._postpone(seat, error.args[0].str())
+            return
+        seat.end_offset = standing.end
+        seat.restore()
+        self._current = seat, self._restorer.start(seat.partition, standing)
+
+    def _ask(self, partition: int) -> Standing:
+        low, end = self._consumer.watermarks(partition)
+        (committed,) = self._consumer.committed([partition])
+        others = self._consumer.committed(range(self._topic.partitions)) if committed.offset is None else ()
+        return Standing(committed, low, end, tuple(others))
+
+    def _finish(self, seat: Seat, future: Future[Restored]) -> None:
+        try:
+            restored = future.result()
+            self._consumer.read_from(seat.partition, restored.plan.start)
+        except CannotRestore as error:
+            self.stop_seat(seat, str(error), may_try_again=True)
+        except (StoreError, KafkaException) as error:
+            self._postpone(seat, str(error))
+        except Exception as error:
+            # A fault of ours: this lane halts, the others go on.
+            log.exception("restore_failed", partition=seat.partition)
+            self.stop_seat(seat, f"{type(error).__name__} while its caches were restored: {error}")
+        else:
+            seat.begin(restored)
+            self._begun(seat, restored)
+
+    def _postpone(self, seat: Seat, error: str) -> None:
+        log.warning("lane_waits", partition=seat.partition, error=error)
+        seat.wait()
+        self.back_off()
