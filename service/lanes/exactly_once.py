@@ -45,17 +45,17 @@ class ExactlyOnce:
         self._call(lambda: self._producer.init_transactions(CALL_SECONDS))
 
     def commit(self, batch: MicroBatch) -> None:
-        """Hand over a batch in one transaction."""
+        """Hand over a batch in one transaction; the numbered steps are those of docs/GUARANTEES.md."""
         self._deliveries.clear()
         self._call(self._producer.begin_transaction)
         try:
-            for record in batch.outputs:
+            for record in batch.outputs:  # 2.
                 produce(self._producer, record, self._deliveries)
             crash_point(CrashPoint.MID_TRANSACTION)
-            group = self._membership.metadata()
+            group = self._membership.metadata()  # 3.
             self._call(lambda: self._producer.send_offsets_to_transaction(batch.offsets(), group, CALL_SECONDS))
             crash_point(CrashPoint.BEFORE_COMMIT)
-            self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))
+            self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))  # 4.
         except BatchAborted as cause:
             self._abort(cause)
 

@@ -60,12 +60,12 @@ def reset_applies(snapshot: Snapshot, committed: Committed, group: str) -> bool:
 
 
 def is_usable(snapshot: Snapshot, committed: Committed) -> bool:
-    """Whether a snapshot is of the lane's past: step 3."""
+    """Whether a snapshot is of the lane's past: step 2."""
     return snapshot.next_offset <= (committed.offset or 0) and committed.history in (None, snapshot.history)
 
 
 def check_committed(topic: RequestsTopic, partition: int, standing: Standing) -> None:
-    """Refuse a committed offset that means nothing in the topic as it is now: step 2.
+    """Refuse a committed offset that means nothing in the topic as it is now: step 3.
 
     Raises:
         CannotRestore: the topic was recreated, lost records, or has another number of partitions.

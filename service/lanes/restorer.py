@@ -122,19 +122,19 @@ class Restorer:
         return Restored(self._make_lane(partition, None), plan, None)
 
     def _from_snapshots(self, partition: int, standing: Standing) -> Iterator[Restored]:
-        """What each snapshot gives, newest first."""
+        """What each snapshot gives, newest first: the steps of a restore in docs/GUARANTEES.md."""
         for snapshot in self._snapshots.readable(partition):
             if reset_applies(snapshot, standing.committed, self._group):
-                # The operator has chosen: what is committed counts no more.
+                # 1. The operator has chosen: what is committed counts no more.
                 present = replace(standing, committed=Committed(None), others=())
-            elif is_usable(snapshot, standing.committed):
+            elif is_usable(snapshot, standing.committed):  # 2.
                 present = standing
             else:
                 log.info("snapshot_skipped", path=snapshot.path, committed=standing.committed.offset)
                 continue
-            check_committed(self._topic, partition, present)
-            plan = plan_restore(self._topic, partition, present, snapshot)
-            check_configuration(self._topic, partition, snapshot, self._registry)
+            check_committed(self._topic, partition, present)  # 3.
+            plan = plan_restore(self._topic, partition, present, snapshot)  # 4.
+            check_configuration(self._topic, partition, snapshot, self._registry)  # 5.
             try:
                 lane = self._make_lane(partition, snapshot)
             except StateError as error:

@@ -92,7 +92,10 @@ class Seat:
         self.phase = Phase.STOPPED
 
     def process(self, records: Sequence[SourceRecord]) -> LaneOutput | None:
-        """Feed the lane; records below the restore's target give no output, and None where all are."""
+        """Feed the lane; records below the restore's target give no output, and None where all are.
+
+        That is step 6 of a restore in docs/GUARANTEES.md.
+        """
         if self._lane is None:
             raise AssertionError(f"the seat of partition {self.partition} has no lane in {self.phase}")
         live, fresh = (bisect_left(records, offset, key=_offset) for offset in (self._live_from, self._target))

@@ -54,7 +54,7 @@ class Snapshots:
                 log.error("snapshot_damaged", path=file.path, error=error.reason)
 
     def write(self, snapshot: Snapshot) -> int:
-        """Write a snapshot and delete those that it makes superfluous; its size in bytes.
+        """Write a snapshot (step 3) and delete those that it makes superfluous (step 4); its size in bytes.
 
         A file of its name is replaced unless it says the same: it is damaged, or of a history that was given up.
         """

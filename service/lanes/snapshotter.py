@@ -42,7 +42,8 @@ class Snapshotter:
     """Takes snapshots of lanes, called between batches, when all that a lane has processed is committed.
 
     The lane waits for a copy of its state; a thread makes a file of it and writes it, one of a process at a time. A
-    snapshot that can't be written is told, and taken again later; the lane goes on.
+    snapshot that can't be written is told, and taken again later; the lane goes on. The numbered steps are those of
+    docs/GUARANTEES.md.
 
     Args:
         settings: how often.
@@ -101,7 +102,7 @@ class Snapshotter:
     def _take(self, lane: Lane) -> None:
         course = self._courses[lane.partition]
         began = time.monotonic()
-        frozen = lane.freeze()
+        frozen = lane.freeze()  # 1.
         course.tried_at, course.tried_offset = time.monotonic(), lane.next_offset
         self._metrics.snapshot_taken(course.tried_at - began)
         self._writing = in_background(f"snapshot-{lane.partition}", lambda: self._write(frozen, course))
@@ -110,7 +111,7 @@ class Snapshotter:
         partition = frozen.partition
         began = time.monotonic()
         try:
-            snapshot = frozen.snapshot(self._snapshots.topic)
+            snapshot = frozen.snapshot(self._snapshots.topic)  # 2.
             size = self._snapshots.write(snapshot)
         except Exception as error:
             # Whatever it is, the lane needs no snapshot to go on; the one before stays.

@@ -164,6 +164,7 @@ class LanesWorker:
         return seat is not None and seat.phase is Phase.READING
 
     def _process(self, batches: dict[int, list[SourceRecord]]) -> None:
+        """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction."""
         began = time.monotonic()
         outputs: list[OutputRecord] = []
         positions: dict[int, Position] = {}
@@ -171,7 +172,7 @@ class LanesWorker:
         for partition, records in batches.items():
             seat = self._seats[partition]
             try:
-                output = seat.process(records)
+                output = seat.process(records)  # 1.
             except TooManyDeadLetters as error:
                 self._usher.stop_seat(seat, str(error))
                 continue
@@ -191,9 +192,10 @@ class LanesWorker:
         try:
             self._transaction.commit(MicroBatch(outputs, self._topic.name, positions))
         except BatchAborted as error:
-            self._rebuild(positions, error)
+            self._rebuild(positions, error)  # 5.
             return
         crash_point(CrashPoint.AFTER_COMMIT)
+        # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
         self._usher.succeeded()
         for partition, counts in ledgers.items():
             self._seats[partition].handed_over(counts)
