@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pydantic_core
 from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
 from schemas.fact import RequestFact
+
+_COLUMNS = tuple(RequestFact.model_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,14 @@ class FactBatch:
 
     def __iter__(self) -> Iterator[RequestFact]:
         """The facts one by one; their values are trusted, not validated again."""
+        for fields in self._fields():
+            yield RequestFact.model_construct(**fields)
+
+    def to_json(self) -> Iterator[bytes]:
+        """`RequestFact.to_json` of each fact, several times faster than by way of the facts."""
+        return map(pydantic_core.to_json, self._fields())
+
+    def _fields(self) -> Iterator[dict[str, Any]]:
         for row in zip(
             self.trace_ids,
             self.instance_ids,
@@ -47,7 +59,7 @@ class FactBatch:
             self.hit_curves,
             strict=True,
         ):
-            yield RequestFact.model_construct(**dict(zip(RequestFact.model_fields, row, strict=True)))
+            yield dict(zip(_COLUMNS, row, strict=True))
 
     @classmethod
     def from_facts(cls, facts: Sequence[RequestFact]) -> FactBatch:

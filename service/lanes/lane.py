@@ -222,15 +222,15 @@ class Lane:
     def _fact_records(
         self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch
     ) -> Iterator[tuple[int, OutputRecord]]:
-        for row, fact in zip(rows, facts, strict=True):
+        for row, instance_id, fact in zip(rows, facts.instance_ids, facts.to_json(), strict=True):
             record = records[row]
             yield (
                 row,
                 OutputRecord(
                     self._targets.facts_topic,
                     self.partition,
-                    fact.instance_id.encode(),
-                    fact.to_json(),
+                    instance_id.encode(),
+                    fact,
                     ((SOURCE_HEADER, record.source.encode()),),
                     # The request record's own, never the trace's: a broker expires by this time, and refuses one
                     # that lies ahead of its clock. The request's time is in the value.

@@ -42,6 +42,7 @@ def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> di
         "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD,
         # A topic's limit is one of whole batches, and where one record fits, several must not be sent as more.
         "batch.size": min(_BATCH_BYTES, settings.dead_letter_max_bytes),
+        "delivery.report.only.error": True,  # success is told by the commit, or by the flush, for all at once
     }
     return settings.client_config(bootstrap, **own, **properties)
 

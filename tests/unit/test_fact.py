@@ -34,6 +34,7 @@ def test_a_fact_survives_its_json(text: str, curve: HitCurve) -> None:
     fact = FACT.model_copy(update={"trace_id": text, "hit_curve": curve, "input_token_len": 10_000})
     assert RequestFact.model_validate_json(fact.to_json()) == fact
     assert json.loads(fact.to_json())["trace_id"] == text
+    assert list(FactBatch.from_facts([fact]).to_json()) == [fact.to_json()]
 
 
 @pytest.mark.parametrize(
@@ -62,5 +63,5 @@ def test_a_batch_is_its_facts() -> None:
     other = FACT.model_copy(update={"trace_id": "u", "hit_curve": (), "timestamp_ns": 2**62})
     batch = FactBatch.from_facts([FACT, other])
     assert list(batch) == [FACT, other]
-    assert [fact.to_json() for fact in batch] == [FACT.to_json(), other.to_json()]
+    assert [fact.to_json() for fact in batch] == list(batch.to_json()) == [FACT.to_json(), other.to_json()]
     assert list(batch.select(batch.timestamps_ns.argsort()[::-1])) == [other, FACT]
