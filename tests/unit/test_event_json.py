@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from litehit.request import Request
 from schemas.request import EVENT, RequestEvent
@@ -22,3 +25,13 @@ def test_an_event_is_read_back() -> None:
         "timestamp_ns": 1_750_000_000_123_456_789,
         "input_token_len": 12_345,
     }
+
+
+def test_an_interruption_stays_one() -> None:
+    class Interrupted:
+        def tolist(self) -> list[int]:
+            raise KeyboardInterrupt
+
+    keys: Any = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        event_json(Request("chat", "turn", 1, keys, 12))
