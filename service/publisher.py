@@ -113,4 +113,11 @@ class Publisher:
 
     def _committed(self, partitions: Iterable[int]) -> Mapping[int, int]:
         asked = [TopicPartition(self._topic, partition) for partition in partitions]
-        return {found.partition: found.offset for found in self._group.committed(asked, timeout=_TIMEOUT_SECONDS)}
+        try:
+            committed = self._group.committed(asked, timeout=_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise PublishError(
+                f"the broker took {self._records} records and then did not answer ({error.args[0].str()}); see that it "
+                f"runs, then publish again: into a new store, or those records count twice"
+            ) from error
+        return {found.partition: found.offset for found in committed}

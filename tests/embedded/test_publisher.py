@@ -75,3 +75,16 @@ def test_a_broker_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(PublishError, match=r"127\.0\.0\.1:1: .*see that Kafka runs there"):
         Publisher(Settings(), "127.0.0.1:1")
+
+
+def test_a_broker_that_stops_answering_is_told_with_what_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 5)
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(Settings(embedded=True), broker.bootstrap, window_bytes=1)
+        publisher.send("one", b"more than the window")
+        assert publisher.finish() == 1
+    monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(PublishError, match=r"took 1 records and then did not answer .* publish again"):
+        publisher.send("one", b"2")
