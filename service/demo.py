@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -186,6 +187,9 @@ def main(
     once: Annotated[bool, typer.Option("--once", help="End instead of leaving the API running.")] = False,
 ) -> None:
     """Show the whole of LiteHit on a generated trace."""
+    # A closed terminal and a kill end the service too, like Ctrl-C: it would hold the port and the store.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     try:
         demo(once)
     except KeyboardInterrupt:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from service.demo import differences
 from tests.cli_harness import SECONDS, environment
@@ -23,6 +28,23 @@ def test_the_demo_runs_once(tmp_path: Path) -> None:
     shown = done.stdout.decode()
     for part in ("20,000 requests", "share of the ceiling", "infinite", "Equal:"):
         assert part in shown
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_ended_ends_its_service(tmp_path: Path, ending: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "service.demo"], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(b"$ litehit publish"):  # the service is ready
+                break
+        address = json.loads((tmp_path / "demo" / "store" / "embedded-broker.json").read_text(encoding="utf-8"))
+        process.send_signal(ending)
+        assert b"stopped" in process.stdout.read()
+        assert process.wait(SECONDS) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(address["pid"], 0)
 
 
 def test_a_difference_of_one_block_is_found() -> None:
