@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.options import Bootstrap, Embedded, Host, Port, RegistryFile, Store, load_settings
+from service.cli.options import Bootstrap, Host, Port, RegistryFile, Store, load_settings
 
 if TYPE_CHECKING:
     from service.settings import Role
 
 
 def serve(
-    embedded: Embedded = None,
+    embedded: Annotated[
+        bool | None,
+        typer.Option("--embedded", help="Run a broker inside this process, instead of Kafka. [LITEHIT_EMBEDDED]"),
+    ] = None,
     roles: Annotated[
         str, typer.Option(metavar="ROLE,...", help="What this process does: lanes, archive, api.")
     ] = "lanes,archive,api",
