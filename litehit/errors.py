@@ -43,7 +43,8 @@ class LengthMismatch(InvalidRequest):
         super().__init__(
             f"{keys} block keys, but input_token_len {input_token_len} has "
             f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
-            f"send one key for each full block and none for a partial one"
+            f"send one key for each full block and none for a partial one, and register the block size of the keys "
+            f"(trace_block_size_tokens; without it block_size_tokens)"
         )
 
 
