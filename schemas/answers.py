@@ -34,7 +34,8 @@ class Summary(_Answer):
     requests: Count = Field(description="requests counted", examples=[12031])
     total_input_tokens: Count = Field(description="sum of their prompt lengths", examples=[144793823])
     capacity_gb: list[float] = Field(
-        description="capacities as asked, in binary GB (1024**3 bytes); negative is infinite", examples=[[8.0, -1.0]]
+        description="capacities as asked, in binary GB (1024**3 bytes) for each instance; negative is infinite",
+        examples=[[8.0, -1.0]],
     )
     total_hit_blocks: list[Count] = Field(description="blocks hit at each capacity", examples=[[53887, 105592]])
     total_hit_tokens: list[Count] = Field(description="tokens hit at each capacity", examples=[[27590144, 54063104]])
