@@ -42,6 +42,9 @@ def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> di
         "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD,
         # A topic's limit is one of whole batches, and where one record fits, several must not be sent as more.
         "batch.size": min(_BATCH_BYTES, settings.dead_letter_max_bytes),
+        # After every broker was away librdkafka would forget those it knew and begin anew, but a request to a group's
+        # coordinator then waits for one that is forgotten, without end and whatever its time-out.
+        "metadata.recovery.strategy": "none",
         "delivery.report.only.error": True,  # success is told by the commit, or by the flush, for all at once
     }
     return settings.client_config(bootstrap, **own, **properties)
@@ -78,8 +81,9 @@ def raise_if_fatal(error: KafkaError) -> None:
     """Raise what a fatal error means for the process."""
     if error.code() in _FENCED:
         raise Fenced(
-            f"a newer process uses this process's transactional_id ({error.str()}); give each lanes process its own "
-            f"(LITEHIT_TRANSACTIONAL_ID)"
+            f"{error.str()}: either a newer process uses this process's transactional_id, so give each lanes process "
+            f"its own (LITEHIT_TRANSACTIONAL_ID); or Kafka aborted a transaction that took longer than "
+            f"transaction_timeout_seconds (LITEHIT_TRANSACTION_TIMEOUT_SECONDS), so start the process again"
         )
     if error.fatal() or error.code() == KafkaError._FATAL:
         raise ProducerFailed(error.str())
