@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from litehit.registry import Registry
+from litehit.request import Request
 from service import formats
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
@@ -87,9 +88,10 @@ class Deployment:
         assert self.settings.bootstrap is not None
         return self.settings.bootstrap
 
-    def serve(self, role: Role, number: int = 0, **environment: str) -> RunningService:
+    def serve(self, role: Role, number: int = 0, *, module: str = "service.cli", **environment: str) -> RunningService:
         """Start a role in a process of its own; lanes of different numbers have different transactional ids."""
-        service = RunningService("--roles", role.value, settings=self.environment(number) | environment)
+        settings = self.environment(number) | environment
+        service = RunningService("--roles", role.value, settings=settings, module=module)
         self._services.append(service)
         return service
 
@@ -112,6 +114,11 @@ class Deployment:
         """End every process that still runs."""
         for service in self._services:
             service.close()
+
+    def publish(self, requests: Iterable[Request], **properties: Any) -> list[tuple[int, int]]:
+        """Send requests as a tap does; partition and offset of each."""
+        records = [(request.instance_id, harness.event(request)) for request in requests]
+        return harness.send(self.bootstrap, self.settings.requests_topic, records, **properties)
 
     def requests(self) -> list[SourceRecord]:
         """The requests topic as lanes read it."""

@@ -26,6 +26,8 @@ _POINTS = {
         CrashPoint.MID_TRANSACTION,
         CrashPoint.BEFORE_COMMIT,
         CrashPoint.AFTER_COMMIT,
+        CrashPoint.MID_SNAPSHOT,
+        CrashPoint.MID_PUBLISH,
     ),
     Role.ARCHIVE: (CrashPoint.MID_PUBLISH, CrashPoint.AFTER_PUBLISH),
 }

@@ -22,7 +22,13 @@ KILLS = int(os.environ.get("LITEHIT_SOAK_KILLS", "40"))
 SEED = int(os.environ.get("LITEHIT_SOAK_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 RECORDS_A_SECOND = 120
 CHUNK = 30
-SETTINGS = {"batch_records": 25, "segment_seconds": 0.5, "segment_rows": 400, "transaction_timeout_seconds": 5}
+SETTINGS = {
+    "batch_records": 25,
+    "transaction_timeout_seconds": 5,
+    "snapshot_seconds": 0.5,
+    "segment_seconds": 0.5,
+    "segment_rows": 400,
+}
 
 
 def pouring(tap: Tap) -> Iterator[None]:

@@ -1,0 +1,15 @@
+"""`litehit`, but where a crash point would kill the process it pauses (SIGSTOP) until somebody wakes it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import SimpleNamespace
+
+from service import crash_points
+from service.cli import main
+
+crash_points.signal = SimpleNamespace(SIGKILL=signal.SIGSTOP)  # type: ignore[assignment]
+
+if __name__ == "__main__":
+    sys.exit(main())
