@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 
 import structlog
 from structlog.typing import Processor
 
-from service.settings import LogFormat, Settings
+from service.settings import KAFKA_LOGGER, LogFormat, Settings
 
+_REPEAT_SECONDS = 30.0
 _LEVELS = logging.getLevelNamesMapping()
 
 
 def configure_logs(settings: Settings) -> None:
     """Send every log line of this process to stderr in the form and from the level that the settings name.
 
-    Lines of libraries that use `logging` (uvicorn) take the same form, from `warning` upwards.
+    Lines of libraries that use `logging` (uvicorn, librdkafka) take the same form, from `warning` upwards.
     """
     level = _LEVELS[settings.log_level.upper()]
     shared: list[Processor] = [
@@ -40,3 +43,27 @@ def configure_logs(settings: Settings) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+    # A broker that is away is told by each client at each attempt to reach it.
+    logging.getLogger(KAFKA_LOGGER).addFilter(Seldom())
+
+
+class Seldom(logging.Filter):
+    """Lets a line pass once in half a minute, by its first argument: librdkafka's kind of event.
+
+    Args:
+        clock: seconds, never going back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._passed: dict[object, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it has been quiet long enough."""
+        kind = record.args[0] if isinstance(record.args, tuple) and record.args else record.msg
+        now = self._clock()
+        if now - self._passed.get(kind, now - _REPEAT_SECONDS) < _REPEAT_SECONDS:
+            return False
+        self._passed[kind] = now
+        return True

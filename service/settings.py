@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+KAFKA_LOGGER = "librdkafka"
+"""Name of the logger that Kafka's client library writes to."""
 
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveSeconds = Annotated[float, Field(gt=0)]
@@ -55,7 +59,8 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             le=65535,
-            description="port of the HTTP API; 0 picks a free one. A process without the role api serves probes and metrics, where a port is named",
+            description="port of the HTTP API; 0 picks a free one. "
+            "A process without the role api serves probes and metrics, where a port is named",
         ),
     ] = 8080
 
@@ -156,4 +161,5 @@ class Settings(BaseSettings):
     def client_config(self, bootstrap: str, **properties: Any) -> dict[str, Any]:
         """librdkafka properties of a client: the service's own, then the operator's."""
         # Warnings and worse; librdkafka tells each closed connection at its default level.
-        return {"bootstrap.servers": bootstrap, "log_level": 4, **properties, **self.kafka}
+        own = {"bootstrap.servers": bootstrap, "log_level": 4, "logger": logging.getLogger(KAFKA_LOGGER)}
+        return {**own, **properties, **self.kafka}

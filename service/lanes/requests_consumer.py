@@ -74,6 +74,8 @@ class RequestsConsumer:
             # Also what makes the broker wait with committed offsets until an orphaned transaction is decided.
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            # How long the partitions of a process that was killed wait; the default is 45 s.
+            "session.timeout.ms": 10_000,
             "fetch.queue.backoff.ms": 10,
             "fetch.wait.max.ms": 100,  # a partition that begins waits for the fetch that others are in
             "queued.max.messages.kbytes": 65536,

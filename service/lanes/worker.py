@@ -18,9 +18,9 @@ from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.batches import cut_batches
 from service.lanes.committed import Position, RequestsTopic
-from service.lanes.counts import LaneCounts
+from service.lanes.dead_letter_log import DeadLetterLog
 from service.lanes.exactly_once import ExactlyOnce
-from service.lanes.lane import Lane, LaneTargets
+from service.lanes.lane import Lane, LaneOutput, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.requests_consumer import Polled, RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
@@ -76,6 +76,7 @@ class LanesWorker:
         self._format = formats.get("native")
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
+        self._dead_letter_log = DeadLetterLog()
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)
@@ -168,7 +169,7 @@ class LanesWorker:
         began = time.monotonic()
         outputs: list[OutputRecord] = []
         positions: dict[int, Position] = {}
-        ledgers: dict[int, LaneCounts] = {}
+        handed_over: dict[int, LaneOutput] = {}
         for partition, records in batches.items():
             seat = self._seats[partition]
             try:
@@ -185,7 +186,7 @@ class LanesWorker:
                 outputs += output.facts
                 outputs += output.dead_letters
                 positions[partition] = Position.of(records[-1].offset + 1, self._topic, seat.history)
-                ledgers[partition] = output.counts
+                handed_over[partition] = output
         if not positions:
             return
         crash_point(CrashPoint.BEFORE_PRODUCE)
@@ -197,10 +198,11 @@ class LanesWorker:
         crash_point(CrashPoint.AFTER_COMMIT)
         # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
         self._usher.succeeded()
-        for partition, counts in ledgers.items():
-            self._seats[partition].handed_over(counts)
-            self._metrics.handed_over(partition, counts)
-        self._metrics.batch(sum(counts.consumed for counts in ledgers.values()), time.monotonic() - began)
+        for partition, output in handed_over.items():
+            self._seats[partition].handed_over(output.counts)
+            self._metrics.handed_over(partition, output.counts)
+            self._dead_letter_log.note(output.dead_letters)
+        self._metrics.batch(sum(one.counts.consumed for one in handed_over.values()), time.monotonic() - began)
 
     def _rebuild(self, partitions: Iterable[int], error: BatchAborted) -> None:
         """After an abort the touched lanes are ahead of the offsets: none of them goes on."""

@@ -32,7 +32,7 @@ def connect() -> Iterator[Callable[..., Client]]:
     """Makes clients of the app over an index; further arguments are `create_app`'s."""
     clients: list[Client] = []
 
-    def make(over: FactIndex, **options: Any) -> Client:
+    def make(over: FactIndex | None, **options: Any) -> Client:
         clients.append(Client(create_app(over, **{"registry": CollectorRegistry(), **options})))
         return clients[-1]
 

@@ -131,4 +131,4 @@ def test_a_process_without_the_api_still_serves_probes_and_scrapers(connect: Cal
     assert client.get("/healthz").status_code == 200
     assert client.get("/readyz").json()["waiting"] == [{"component": "lanes", "detail": "partition 2 is restoring"}]
     assert client.get("/metrics").status_code == 200
-    assert client.get("/query", params={"capacity_gb": 1}).status_code == 404
+    assert client.get("/query", params=[("capacity_gb", 1)]).status_code == 404

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from structlog.testing import capture_logs
+
+from schemas.dead_letter import Reason
+from service.lanes.dead_letter_log import DeadLetterLog
+from service.lanes.dead_letters import dead_letter
+from service.records import OutputRecord, SourceRecord
+
+
+def letter(offset: int, reason: Reason = Reason.UNKNOWN_INSTANCE, partition: int = 0) -> OutputRecord:
+    record = SourceRecord("requests", partition, offset, b"k", b"v", 1)
+    return dead_letter(record, reason, f"sentence {offset}", topic="dead", max_bytes=10_000)
+
+
+def test_the_first_is_told_at_once_and_the_rest_once_a_minute() -> None:
+    now = 0.0
+    log = DeadLetterLog(lambda: now)
+    with capture_logs() as lines:
+        log.note([letter(0), letter(1)])
+        log.note([letter(2)])
+        now = 59.9
+        log.note([letter(3)])
+        now = 60.0
+        log.note([letter(4), letter(5)])
+    assert [(line["count"], line["latest"], line["error"]) for line in lines] == [
+        (1, "requests/0/0", "sentence 0"),
+        (4, "requests/0/4", "sentence 4"),
+    ]
+    assert {(line["event"], line["log_level"], line["reason"]) for line in lines} == {
+        ("dead_letters", "warning", "unknown-instance")
+    }
+
+
+def test_each_partition_and_reason_is_told_by_itself() -> None:
+    log = DeadLetterLog(lambda: 0.0)
+    with capture_logs() as lines:
+        log.note([letter(0), letter(1, Reason.LENGTH_MISMATCH), letter(2, partition=1)])
+    assert [(line["partition"], line["reason"]) for line in lines] == [
+        (0, "unknown-instance"),
+        (0, "length-mismatch"),
+        (1, "unknown-instance"),
+    ]
