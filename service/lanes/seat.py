@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from enum import Enum, auto
+from math import inf
 
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane, LaneOutput
@@ -49,7 +50,7 @@ class Seat:
         self._live_from = _NOT_YET
         self._next_offset: int | None = None
         self.error: str | None = None
-        self._try_again_at: float | None = None
+        self._try_again_at = inf
         self._counts = LaneCounts()
         self._restored_from: int | None = None
         self._replayed = 0
@@ -59,11 +60,11 @@ class Seat:
         """What it feeds; None unless it is READING."""
         return self._lane
 
-    def is_ready(self, now: float) -> bool:
-        """Whether a lane may be restored for it."""
+    def ready_since(self) -> float:
+        """From when on a lane may be restored for it, in monotonic seconds: inf where it may not."""
         if self.phase is Phase.STOPPED:
-            return self._try_again_at is not None and self._try_again_at <= now
-        return self.phase is Phase.WAITING
+            return self._try_again_at
+        return -inf if self.phase is Phase.WAITING else inf
 
     def restore(self) -> None:
         """A lane is being made."""
@@ -88,7 +89,7 @@ class Seat:
         """Work no more; the lane's memory is given back."""
         self._lane = None
         self.error = error
-        self._try_again_at = time.monotonic() + _AGAIN_SECONDS if may_try_again else None
+        self._try_again_at = time.monotonic() + _AGAIN_SECONDS if may_try_again else inf
         self.phase = Phase.STOPPED
 
     def process(self, records: Sequence[SourceRecord]) -> LaneOutput | None:

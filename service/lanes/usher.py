@@ -57,9 +57,10 @@ class Usher:
                     self._finish(seat, future)
             return
         now = time.monotonic()
-        ready = next((seat for seat in seats.values() if seat.is_ready(now)), None)
-        if ready is not None and now >= self._not_before:
-            self._start(ready)
+        # Those that wait come before those that were refused, which would else take every turn.
+        first = min(seats.values(), key=Seat.ready_since, default=None)
+        if first is not None and first.ready_since() <= now >= self._not_before:
+            self._start(first)
 
     def back_off(self) -> None:
         """Something failed: wait a little before the next restore, longer each time."""
