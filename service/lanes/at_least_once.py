@@ -49,7 +49,11 @@ class AtLeastOnce:
         self._facts_topic = settings.facts_topic
         self._facts_window = facts_window
         self._deliveries = Deliveries(self._delivered)
-        properties = {"enable.idempotence": True, "delivery.timeout.ms": _DELIVERY_SECONDS * 1000}
+        properties = {
+            "enable.idempotence": True,
+            "delivery.timeout.ms": _DELIVERY_SECONDS * 1000,
+            "delivery.report.only.error": facts_window is None,
+        }
         self._producer = Producer(producer_config(settings, bootstrap, **properties))
 
     def open(self) -> None:

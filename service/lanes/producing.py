@@ -47,7 +47,7 @@ def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> di
         "metadata.recovery.strategy": "none",
         "delivery.report.only.error": True,  # success is told by the commit, or by the flush, for all at once
     }
-    return settings.client_config(bootstrap, **own, **properties)
+    return settings.client_config(bootstrap, **own | properties)
 
 
 def call_by_flag(call: Callable[[], T], producer: Producer, stopping: Callable[[], bool]) -> T:
