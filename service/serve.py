@@ -135,7 +135,7 @@ class _Process:
         metrics = LanesMetrics(self._metrics)
         options: dict[str, Any] = {}
         if archiver is not None and settings.embedded:
-            window = LagWindow(EMBEDDED_FACTS_BYTES, archiver.consumed)
+            window = LagWindow(EMBEDDED_FACTS_BYTES, lambda partitions: archiver.status().consumed(partitions))
             options = {"hold": window.is_full, "facts_window": window}
         worker = LanesWorker(settings, self._bootstrap, self._layout, registry, metrics, self._store, **options)
         metrics.watch(worker.status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 import structlog
 from confluent_kafka import KafkaException
@@ -28,7 +28,6 @@ _log = structlog.get_logger()
 
 _MEASURE_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 1.0
-_FOR_GOOD = 2**63
 
 
 class Archiver:
@@ -105,47 +104,34 @@ class Archiver:
         """The state after the last turn, from any thread."""
         return self._status
 
-    def consumed(self, partitions: Iterable[int]) -> Mapping[int, int]:
-        """The offset up to which facts are consumed, by partition, from any thread.
-
-        With it a producer in this process can hold back before a broker that keeps little forgets facts. A partition
-        that stopped counts as consumed for good: waiting for it would have no end.
-        """
-        known = {one.chain.partition: one for one in self._status.partitions}
-        return {
-            partition: known[partition].next_offset if known[partition].error is None else _FOR_GOOD
-            for partition in partitions
-            if partition in known
-        }
-
     def backlog(self) -> int:
         """The most facts of any partition that are in the topic now and not consumed yet.
 
         It asks the broker, from any thread. Partitions that stopped do not count: waiting for them would have no end.
         """
-        known = {one.chain.partition: one for one in self._status.partitions}
         try:
             ends = self._offsets.ends(range(self._topic.partitions))
         except KafkaException as error:
             _log.warning("backlog_unknown", error=str(error))
             ends = self._ends
-        stopped = {partition for partition, one in known.items() if one.error is not None}
-        next_offsets = {partition: one.next_offset for partition, one in known.items()}
-        waiting = [end - next_offsets.get(partition, 0) for partition, end in ends.items() if partition not in stopped]
-        return max([0, *waiting])
+        consumed = self._status.consumed(ends)
+        return max([0, *(end - consumed.get(partition, 0) for partition, end in ends.items())])
 
     def _begin(self, stop: threading.Event) -> None:
-        """Find out where to go on, waiting for the store and the broker as long as it takes."""
+        """Find out where to go on, waiting for the store and the broker as long as it takes.
+
+        This is a beginning in docs/GUARANTEES.md; `Opening` has its steps 2 and 3.
+        """
         while not stop.is_set():
             try:
-                self._topic = self._look()
+                self._topic = self._look()  # 1.
                 self._seats, self._ends = self._opening.open(self._topic)
             except (StoreError, TopicsError, KafkaException) as error:
                 _log.warning("archive_not_started", error=str(error))
                 self._status = ArchiveStatus(f"can't begin yet: {error}")
                 stop.wait(_ASK_AGAIN_SECONDS)
             else:
-                self._read()
+                self._read()  # 4.
                 self._show()
                 return
 
@@ -156,12 +142,15 @@ class Archiver:
         return found
 
     def _turn(self) -> bool:
-        """Fetch, append, publish what is due; whether the topic is still the one it was."""
-        fetched = self._consumer.fetch()
+        """Fetch, append, publish what is due; whether the topic is still the one it was.
+
+        The numbered steps are those of a turn in docs/GUARANTEES.md.
+        """
+        fetched = self._consumer.fetch()  # 1.
         due = self._clock() - self._measured_at >= _MEASURE_SECONDS
         if self._watch is not None and (due or fetched.facts or fetched.ends or fetched.gone):
             try:
-                if self._watch.look() != self._topic:
+                if self._watch.look() != self._topic:  # 2.
                     return False
             except KafkaException as error:
                 # What may be of another topic is not taken, but fetched again.
@@ -174,22 +163,22 @@ class Archiver:
         for partition, end in fetched.ends.items():
             self._positions[partition] = max(end, self._positions.get(partition, 0))
         for partition, seat in self._seats.items():
-            seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))
+            seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))  # 3. to 5.
         if fetched.gone or due:
             self._measure(fetched.gone)
         self._read()
-        self._commit()
+        self._commit()  # 6.
         self._show()
         return True
 
     def _leave(self, stop: threading.Event) -> None:
         """The topic is gone, or another: what was consumed of it is in no other place, so it is published, in time."""
-        _log.error("facts_topic_replaced", topic=self._settings.facts_topic, generation=self._topic.generation)
+        _log.error("facts_topic_changed", topic=self._settings.facts_topic, generation=self._topic.generation)
         self._consumer.stop_reading(self._positions)
         self._positions.clear()
         while not stop.is_set():
             try:
-                self._finish()
+                self._publish_open()
             except StoreError as error:
                 _log.error("publishing_failed", error=str(error))
                 self._show()
@@ -245,14 +234,19 @@ class Archiver:
             self._consumer.commit(changed)
 
     def _finish(self) -> None:
-        """Publish every open tail."""
+        """Publish every open tail, and show it."""
+        try:
+            self._publish_open()
+        finally:
+            self._commit()
+
+    def _publish_open(self) -> None:
         failed: StoreError | None = None
         for seat in self._seats.values():
             try:
                 seat.finish()
             except StoreError as error:
                 failed = error
-        self._commit()
         if failed is not None:
             raise failed
 

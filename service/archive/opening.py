@@ -47,6 +47,8 @@ class Opening:
     def open(self, topic: FoundTopic) -> tuple[dict[int, Seat], dict[int, int]]:
         """The seat of each partition, stopped where it can't go on, and the partitions' last stable offsets.
 
+        The numbered steps are those of a beginning in docs/GUARANTEES.md.
+
         Raises:
             StoreError: the store can't be used.
             KafkaException: the broker does not answer.
@@ -70,6 +72,7 @@ class Opening:
         broken: ArchiveError | None = None
         begin = 0
         try:
+            # 2.
             begin = find_end(catalog, chain, held, accept_gap=self.settings.accept_gap)
         except StoreError:
             raise
@@ -81,6 +84,7 @@ class Opening:
         if broken is not None:
             seat.stop(broken)
         else:
+            # 3.
             seat.check(held, accept_gap=self.settings.accept_gap)
         if seat.error is None:
             _log.info("archive_partition_begins", chain=str(chain), offset=archive.next_offset)

@@ -105,7 +105,7 @@ class PartitionArchive:
             self.publish()
 
     def publish(self) -> None:
-        """Put the whole tail into the store.
+        """Put the whole tail into the store: steps 4 and 5 of a turn in docs/GUARANTEES.md.
 
         Where another archiver has published the next segment already, that one counts: what it holds leaves the tail,
         `next_offset` moves behind it, and the rest of the tail is published after it.
@@ -121,9 +121,9 @@ class PartitionArchive:
             started = time.perf_counter()
             data = encode(info, table)
             try:
-                self._store.create(info.path, data)
+                self._store.create(info.path, data)  # 4.
             except AlreadyExists:
-                info = self._yield_to_winner(table)
+                info = self._yield_to_winner(table)  # 5.
             else:
                 crash_point(CrashPoint.AFTER_PUBLISH)
                 self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from service.archive.segment import ChainKey
+
+_FOR_GOOD = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,15 @@ class ArchiveStatus:
 
     starting: str | None
     partitions: tuple[PartitionStatus, ...] = ()
+
+    def consumed(self, partitions: Iterable[int]) -> Mapping[int, int]:
+        """The offset up to which facts are consumed, of those partitions that are known.
+
+        With it a producer can hold back before a broker that keeps little forgets facts. A partition that stopped
+        counts as consumed for good: waiting for it would have no end.
+        """
+        known = {one.chain.partition: one.next_offset if one.error is None else _FOR_GOOD for one in self.partitions}
+        return {partition: known[partition] for partition in partitions if partition in known}
 
     @property
     def waiting(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def test_facts_that_exceed_what_the_broker_keeps_are_all_archived(
     store, clock = RefusingStore(settings.store), LeapingClock()
     store.refuse()
     with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as archive:
-        window = LagWindow(EMBEDDED_FACTS_BYTES, archive.archiver.consumed)
+        window = LagWindow(EMBEDDED_FACTS_BYTES, lambda partitions: archive.archiver.status().consumed(partitions))
         held = threading.Event()
 
         def hold() -> bool:
