@@ -98,7 +98,12 @@ def test_the_state_of_each_lane_is_shown(broker: EmbeddedBroker, settings: Setti
         )
         worker.wait_until(harness.caught_up(places))
         ends = dict.fromkeys(range(PARTITIONS), 0) | {partition: offset + 1 for partition, offset in sorted(places)}
-        status = worker.wait_until(lambda now: {lane.partition: lane.end_offset for lane in now.lanes} == ends)
+        status = worker.wait_until(
+            lambda now: (
+                {lane.partition: lane.end_offset for lane in now.lanes} == ends
+                and all(lane.state is LaneState.RUNNING for lane in now.lanes)
+            )
+        )
         held = {instance.config.instance_id: instance for lane in status.lanes for instance in lane.instances}
         assert set(held) == {request.instance_id for request in requests}
         for lane in status.lanes:
