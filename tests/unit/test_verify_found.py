@@ -84,6 +84,15 @@ def test_a_record_without_its_request_is_found(source: bytes | None) -> None:
         list(of_topic([record], 0, "requests/0"))
 
 
+def test_an_accepted_gap_is_a_gap_where_it_stands(store: Store) -> None:
+    first = publish(store)
+    table = made_facts(2, COUNT + 5).to_table()
+    behind = describe(first.chain, first.end_offset, COUNT + 7, table, gap_end=COUNT + 5)
+    store.create(behind.path, encode(behind, table))
+    items = list(of_segments(store, [first, behind]))
+    assert [place for place, item in enumerate(items) if item is GAP] == [COUNT, COUNT + 3]
+
+
 def test_a_log_that_does_not_begin_at_0_begins_with_a_gap() -> None:
     record = SourceRecord("facts", 0, 3, b"k", b"v", 1, ((SOURCE_HEADER, b"requests/0/7"),))
     found = Found("facts/0/3", 3, 7, b"k", b"v", record.headers)
