@@ -33,7 +33,7 @@ class LiteHit:
     Args:
         ttl: time to live of a block since its last access, in the unit of `now`; 0 = off. A block is alive while
             `now - last_access < ttl`.
-        slack_positions: dead positions that are tolerated before a compaction, beyond three for each live one.
+        slack_positions: dead positions that are tolerated before a compaction, beyond seven for each live one.
     """
 
     def __init__(self, ttl: int = 0, *, slack_positions: int = 4096) -> None:
@@ -304,7 +304,7 @@ class LiteHit:
 
     def _allocate_order(self, blocks: int, count: int) -> None:
         """A recency order in which exactly the positions 0..blocks-1 are live, with room above."""
-        positions = min(_MAX_POSITIONS, 4 * blocks + self._slack + count)
+        positions = min(_MAX_POSITIONS, 8 * blocks + self._slack + count)
         groups = recency.group_count(max(1, positions))
         if groups != len(self._fenwick) - 1:
             self._bitmap, self._fenwick = recency.allocate(groups)
