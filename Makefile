@@ -38,8 +38,11 @@ lint: setup ## ruff, rules and format
 types: setup ## mypy --strict
 	$(BIN)/mypy
 
-bench: setup ## the figures of the README
-	$(BIN)/python benchmarks/core.py $(BENCH_ARGS)
+bench: setup ## the figures of the README; pipeline needs Java and Maven
+	$(BIN)/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.restore
+	$(BIN)/python -m benchmarks.archive
+	$(BIN)/python -m benchmarks.pipeline
 
 clean: ## remove the environment, the demo and every cache
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,314 @@
+"""The way from the requests topic to the facts topic and on to an answer, on a real Apache Kafka on this machine.
+
+Run: `python -m benchmarks.pipeline [--requests N] [--rounds N] [--probes N] [--minutes M] [--json]`; it needs Java and
+Maven.
+All rows are measured in one run, in turns, over the same records:
+
+- floor: a bare consumer that leaves the values untouched;
+- decode: the same, each value through the pydantic model, its keys to an array;
+- lanes: the whole worker with transactions; at_least_once: the same worker without;
+- freshness: from a record's publishing to a /query that counts it, at half the lanes' rate, all roles in one process;
+- memory: that process's resident size over the time of the freshness row (`--minutes` makes it longer), and its slope.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from litehit.registry import Registry
+from litehit.workload import RequestColumns, WorkloadSpec, generate
+from schemas.request import EVENT
+from service.event_json import event_json
+from service.settings import ProcessingGuarantee, Settings
+from service.topics import prepare_topics
+from tests.kafka.broker import KafkaCluster, free_ports, kafka_jars
+from tests.lanes_harness import RunningWorker
+
+PARTITIONS = 4
+PROBE = "probe"
+REGISTRY = """
+groups: [{name: all, capacity_gb: [8, 64]}]
+instances: [{instance_id: "*", group: all, block_size_tokens: 16, block_bytes: 1048576}]
+"""
+
+Row = dict[str, float]
+
+
+def workload(requests: int) -> RequestColumns:
+    """Sessions that stay on their instance, 500 keys a request in the mean, about a quarter of the blocks new."""
+    return generate(
+        WorkloadSpec(
+            requests=requests,
+            instances=tuple(f"model-{i}" for i in range(20)),
+            block_size_tokens=16,
+            system_prompts=64,
+            system_prompt_tokens=1_500,
+            mean_turns=3.2,
+            turn_tokens=2_000,
+        )
+    )
+
+
+def produce(bootstrap: str, topic: str, trace: RequestColumns) -> float:
+    """Publish a whole trace; returns the bytes of its values."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 20, "log_level": 4}
+    )
+    size = 0
+    for request in trace.requests():
+        value = event_json(request)
+        size += len(value)
+        while True:
+            try:
+                producer.produce(topic, value=value, key=request.instance_id.encode())
+                break
+            except BufferError:
+                producer.poll(0.1)
+    producer.flush()
+    producer.close()
+    return size
+
+
+def consume_all(bootstrap: str, topic: str, use: Callable[[bytes], object]) -> float:
+    """Records a second of a bare consumer that reads a topic once; the first record starts the clock."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "bare",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "queued.max.messages.kbytes": 65536,
+            "log_level": 4,
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+    ended: set[int | None] = set()
+    count, begin = 0, 0.0
+    while len(ended) < PARTITIONS:
+        for message in consumer.consume(500, 0.05):
+            error = message.error()
+            if error is not None:
+                if error.code() != KafkaError._PARTITION_EOF:
+                    raise RuntimeError(error.str())
+                ended.add(message.partition())
+                continue
+            begin = begin or time.perf_counter()
+            use(message.value() or b"")
+            count += 1
+    seconds = time.perf_counter() - begin
+    consumer.close()
+    return count / seconds
+
+
+def run_lanes(settings: Settings, bootstrap: str, registry: Registry, total: int) -> float:
+    """Records a second of a worker that starts cold and reads the whole topic; the first batch starts the clock."""
+    layout = prepare_topics(settings, bootstrap)
+    running = RunningWorker(settings, bootstrap, layout, registry)
+
+    def handed_over() -> int:
+        return sum(lane.counts.consumed for lane in running.worker.status().lanes)
+
+    with running:
+        while not (first := handed_over()):
+            time.sleep(0.01)
+        begin = time.perf_counter()
+        while (count := handed_over()) < total:
+            time.sleep(0.01)
+        return (count - first) / (time.perf_counter() - begin)
+
+
+@contextmanager
+def serving(bootstrap: str, registry: Path, store: Path, group: str) -> Iterator[tuple[str, int]]:
+    """All roles in a process of their own: its URL and process id."""
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "service.cli", "serve", "--bootstrap", bootstrap, "--registry", str(registry)]
+    command += ["--store", str(store), "--port", str(port)]
+    environment = {"LITEHIT_GROUP_ID": group, "LITEHIT_TRANSACTIONAL_ID": group, **_topics(group), "PATH": ""}
+    with (store.parent / "serve.log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            while not _ready(url):
+                if process.poll() is not None:
+                    raise RuntimeError((store.parent / "serve.log").read_text()[-2000:])
+                time.sleep(0.1)
+            yield url, process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _topics(group: str) -> dict[str, str]:
+    return {
+        "LITEHIT_REQUESTS_TOPIC": f"{group}.requests",
+        "LITEHIT_FACTS_TOPIC": f"{group}.facts",
+        "LITEHIT_DEAD_LETTERS_TOPIC": f"{group}.dead-letters",
+        "LITEHIT_CREATE_TOPICS": "true",
+        "LITEHIT_REPLICATION_FACTOR": "1",
+    }
+
+
+def _ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4096 / 2**20
+
+
+def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, probes: int, minutes: float) -> Row:
+    """Publish at a steady rate; beside it one probe after another, each timed until /query counts it."""
+    done = threading.Event()
+    trace = workload(20_000)
+    values = [(request.instance_id.encode(), event_json(request)) for request in trace.requests()]
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 5, "log_level": 4}
+    )
+    sent = 0
+
+    def load() -> None:
+        nonlocal sent
+        begin = time.perf_counter()
+        while not done.is_set():
+            due = int((time.perf_counter() - begin) * rate)
+            while sent < due:
+                key, value = values[sent % len(values)]
+                producer.produce(topic, value=value, key=key)
+                sent += 1
+            producer.poll(0)
+            done.wait(0.005)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    seconds: list[float] = []
+    memory: list[tuple[float, float]] = []
+    begin = time.perf_counter()
+    try:
+        with httpx.Client(base_url=url) as client:
+            while len(seconds) < probes or time.perf_counter() - begin < 60 * minutes:
+                record = {"type": "request", "block_keys": [len(seconds)], "trace_id": f"probe-{len(seconds)}"}
+                published = time.perf_counter()
+                producer.produce(topic, value=json.dumps(record).encode(), key=PROBE.encode())
+                producer.flush()
+                while _counted(client) <= len(seconds):
+                    pass
+                seconds.append(time.perf_counter() - published)
+                memory.append((time.perf_counter() - begin, _resident_mb(pid)))
+    finally:
+        done.set()
+        thread.join()
+        producer.close()
+    later = np.array(memory[len(memory) // 2 :])  # the first half fills caches and buffers
+    slope = float(np.polyfit(later[:, 0] / 60, later[:, 1], 1)[0])
+    seconds.sort()
+    return {
+        "freshness_p50_s": statistics.median(seconds),
+        "freshness_p99_s": seconds[int(len(seconds) * 0.99)],
+        "freshness_records_per_s": sent / (time.perf_counter() - begin),
+        "rss_mb": memory[-1][1],
+        "rss_slope_mb_per_minute": slope,
+        "rss_minutes": (time.perf_counter() - begin) / 60,
+    }
+
+
+def _counted(client: httpx.Client) -> int:
+    answer = client.get("/query", params={"capacity_gb": 8, "instance_id": PROBE})
+    return int(answer.json()["total"]["requests"]) if answer.status_code == 200 else 0
+
+
+def measure(arguments: argparse.Namespace, folder: Path) -> Row:
+    """All rows of one run."""
+    registry_file = folder / "registry.yaml"
+    registry_file.write_text(REGISTRY, encoding="utf-8")
+    registry = Registry.load(registry_file)
+    cluster = KafkaCluster(kafka_jars(), folder / "kafka")
+    (folder / "kafka").mkdir()
+    cluster.start()
+    try:
+        bootstrap = cluster.bootstrap
+        base = Settings(bootstrap=bootstrap, create_topics=True, replication_factor=1, partitions=PARTITIONS)
+        layout = prepare_topics(base, bootstrap)
+        assert layout.partitions == PARTITIONS
+        trace = workload(arguments.requests)
+        size = produce(bootstrap, base.requests_topic, trace)
+        rates: dict[str, list[float]] = {"floor": [], "decode": [], "lanes": [], "at_least_once": []}
+        consume_all(bootstrap, base.requests_topic, len)  # warms the page cache, and librdkafka
+        for attempt in range(arguments.rounds):
+            rates["floor"].append(consume_all(bootstrap, base.requests_topic, len))
+            rates["decode"].append(consume_all(bootstrap, base.requests_topic, EVENT.validate_json))
+            for guarantee in ProcessingGuarantee:
+                name = "lanes" if guarantee is ProcessingGuarantee.EXACTLY_ONCE else "at_least_once"
+                settings = base.model_copy(
+                    update={
+                        "group_id": f"{name}-{attempt}",
+                        "transactional_id": f"{name}-{attempt}",
+                        "processing_guarantee": guarantee,
+                    }
+                )
+                rates[name].append(run_lanes(settings, bootstrap, registry, len(trace)))
+        row = {f"{name}_records_per_s": statistics.median(values) for name, values in rates.items()}
+        row |= {
+            "requests": len(trace),
+            "keys_per_request": len(trace.keys) / len(trace),
+            "bytes_per_request": size / len(trace),
+            "lanes_over_decode": row["lanes_records_per_s"] / row["decode_records_per_s"],
+            "lanes_over_floor": row["lanes_records_per_s"] / row["floor_records_per_s"],
+            "transactions_cost_share": 1 - row["lanes_records_per_s"] / row["at_least_once_records_per_s"],
+        }
+        (folder / "store").mkdir()
+        with serving(bootstrap, registry_file, folder / "store", "freshness") as (url, pid):
+            half = row["lanes_records_per_s"] / 2
+            row |= freshness(bootstrap, url, pid, "freshness.requests", half, arguments.probes, arguments.minutes)
+        return row
+    finally:
+        cluster.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=40_000)
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each row; the median counts")
+    parser.add_argument("--probes", type=int, default=200, help="records timed for the freshness rows, at least")
+    parser.add_argument("--minutes", type=float, default=0.0, help="length of the freshness and memory rows, at least")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="litehit-pipeline-") as folder:
+        row = measure(arguments, Path(folder))
+    if arguments.json:
+        print(json.dumps(row))
+        return
+    targets = {
+        "lanes_over_decode": ">= 1",
+        "transactions_cost_share": "<= 0.25",
+        "freshness_p99_s": "< 1",
+        "rss_slope_mb_per_minute": "about 0",
+    }
+    table = Table("row", "value", "target")
+    for name, value in row.items():
+        table.add_row(name, f"{value:,.3f}", targets.get(name, ""))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
