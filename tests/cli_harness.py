@@ -158,7 +158,8 @@ class RunningService:
         for line in self.process.stderr:
             # The last line of a failed process is for a person, that of a killed one may be torn.
             whole = line.startswith(b"{") and line.endswith(b"}\n")
-            self._lines.put(line if whole else json.dumps({"event": "text", "text": line.decode(errors="replace")}).encode())
+            text = {"event": "text", "text": line.decode(errors="replace")}
+            self._lines.put(line if whole else json.dumps(text).encode())
         self._lines.put(None)
 
 
