@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from service import crash_points
 from service.cli import main
 
-crash_points.signal = SimpleNamespace(SIGKILL=signal.SIGSTOP)  # type: ignore[assignment]
+vars(crash_points)["signal"] = SimpleNamespace(SIGKILL=signal.SIGSTOP)
 
 if __name__ == "__main__":
     sys.exit(main())
