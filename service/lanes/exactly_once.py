@@ -6,16 +6,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn, TypeVar
 
+import structlog
 from confluent_kafka import KafkaException, Producer
 
 from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted
+from service.lanes.bounded_call import NotReturned, bounded
 from service.lanes.membership import GroupIdentity
 from service.lanes.producing import CALL_SECONDS, Deliveries, call_by_flag, produce, producer_config
 from service.lanes.transaction import MicroBatch
 from service.settings import Settings
 
+log = structlog.get_logger()
 T = TypeVar("T")
+
+_PATIENCE_SECONDS = CALL_SECONDS + 2.0
 
 
 class ExactlyOnce:
@@ -38,7 +43,8 @@ class ExactlyOnce:
             "transactional.id": settings.transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout_seconds * 1000),
         }
-        self._producer = Producer(producer_config(settings, bootstrap, **properties))
+        self._config = producer_config(settings, bootstrap, **properties)
+        self._producer = Producer(self._config)
 
     def open(self) -> None:
         """Fence every older producer of the transactional id and abort what it left open."""
@@ -52,18 +58,37 @@ class ExactlyOnce:
             for record in batch.outputs:  # 2.
                 produce(self._producer, record, self._deliveries)
             crash_point(CrashPoint.MID_TRANSACTION)
-            group = self._membership.metadata()  # 3.
-            self._call(lambda: self._producer.send_offsets_to_transaction(batch.offsets(), group, CALL_SECONDS))
+            self._send_offsets(batch)  # 3.
             crash_point(CrashPoint.BEFORE_COMMIT)
             self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))  # 4.
         except BatchAborted as cause:
             self._abort(cause)
+        except NotReturned:
+            self._replace_producer()
 
     def close(self) -> None:
         """Purge the producer and abort what is open."""
         self._producer.purge()
         with suppress(KafkaException):  # after a fatal error there is nothing left to abort
             self._producer.close()
+
+    def _send_offsets(self, batch: MicroBatch) -> None:
+        group, offsets, producer = self._membership.metadata(), batch.offsets(), self._producer
+        # librdkafka heeds no time-out here, and waits for ever where the group's coordinator was a broker that has left
+        # the cluster's metadata, as each does that is restarted (confluentinc/librdkafka#5456 and #5511).
+        self._call(
+            lambda: bounded(
+                lambda: producer.send_offsets_to_transaction(offsets, group, CALL_SECONDS), _PATIENCE_SECONDS
+            )
+        )
+
+    def _replace_producer(self) -> NoReturn:
+        """Go on with a new producer, which fences the one that is left behind and aborts its transaction."""
+        log.warning("producer_replaced", waited_seconds=_PATIENCE_SECONDS)
+        self._deliveries = Deliveries()
+        self._producer = Producer(self._config)
+        self.open()
+        raise BatchAborted(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s; a new producer goes on")
 
     def _abort(self, cause: BatchAborted) -> NoReturn:
         self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))

@@ -42,9 +42,6 @@ def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> di
         "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD,
         # A topic's limit is one of whole batches, and where one record fits, several must not be sent as more.
         "batch.size": min(_BATCH_BYTES, settings.dead_letter_max_bytes),
-        # After every broker was away librdkafka would forget those it knew and begin anew, but a request to a group's
-        # coordinator then waits for one that is forgotten, without end and whatever its time-out.
-        "metadata.recovery.strategy": "none",
         "delivery.report.only.error": True,  # success is told by the commit, or by the flush, for all at once
     }
     return settings.client_config(bootstrap, **own | properties)
