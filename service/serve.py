@@ -24,13 +24,13 @@ from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
 from service.archive.reader import read_segment
 from service.archive.store import open_store
-from service.archive.topic_watch import TopicWatch
 from service.embedded import EmbeddedBroker
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
 from service.metrics import ArchiveMetrics, LanesMetrics
 from service.settings import Role, Settings
 from service.supervisor import Supervisor, stopping_on_signals
+from service.topic_watch import TopicWatch
 from service.topics import TopicLayout, prepare_topics
 
 log = structlog.get_logger()
@@ -123,8 +123,7 @@ class _Process:
             self._store,
             metrics,
             index,
-            # The embedded broker can't tell, and forgets its topics only when it ends.
-            None if self._settings.embedded else TopicWatch(self._settings, self._bootstrap),
+            self._watch(self._settings.facts_topic),
         )
         metrics.watch(archiver.status)
         self._status.append(archive_waiting(archiver.status))
@@ -137,6 +136,7 @@ class _Process:
         if archiver is not None and settings.embedded:
             window = LagWindow(EMBEDDED_FACTS_BYTES, lambda partitions: archiver.status().consumed(partitions))
             options = {"hold": window.is_full, "facts_window": window}
+        options["watch"] = self._watch(settings.requests_topic)
         worker = LanesWorker(settings, self._bootstrap, self._layout, registry, metrics, self._store, **options)
         metrics.watch(worker.status)
         self._status.append(lanes_waiting(worker.status))
@@ -169,6 +169,10 @@ class _Process:
     def drain(self, archiver: Archiver) -> Callable[[], None]:
         """On the embedded broker, which is forgotten at the end, the archive takes in what the topic holds."""
         return (lambda: _drain(archiver)) if self._settings.embedded else (lambda: None)
+
+    def _watch(self, topic: str) -> TopicWatch | None:
+        # The embedded broker can't tell, and forgets its topics only when it ends.
+        return None if self._settings.embedded else TopicWatch(self._settings, self._bootstrap, topic)
 
     @property
     def _bootstrap(self) -> str:

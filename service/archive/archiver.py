@@ -18,10 +18,10 @@ from service.archive.opening import Opening
 from service.archive.seat import Seat
 from service.archive.status import ArchiveStatus
 from service.archive.store import Store
-from service.archive.topic_watch import TopicWatch
 from service.errors import TopicsError
 from service.metrics import ArchiveMetrics
 from service.settings import Settings
+from service.topic_watch import TopicWatch
 from service.topics import FoundTopic
 
 _log = structlog.get_logger()

@@ -29,11 +29,13 @@ from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
 from service.lanes.snapshotter import Snapshotter
 from service.lanes.status import LanesStatus
+from service.lanes.topic_guard import TopicGuard
 from service.lanes.transaction import MicroBatch, Transaction
 from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
 from service.records import OutputRecord, SourceRecord
 from service.settings import Settings
+from service.topic_watch import TopicWatch
 from service.topics import TopicLayout
 
 log = structlog.get_logger()
@@ -53,6 +55,7 @@ class LanesWorker:
         store: where the lanes' snapshots are.
         hold: on the embedded broker, True while facts must not come faster; the worker then only polls.
         facts_window: on the embedded broker, counts the facts that it took.
+        watch: on Kafka, tells whether the requests topic is still the same.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class LanesWorker:
         store: Store,
         hold: Callable[[], bool] = lambda: False,
         facts_window: LagWindow | None = None,
+        watch: TopicWatch | None = None,
     ) -> None:
         self._settings = settings
         self._topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
@@ -77,6 +81,7 @@ class LanesWorker:
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
         self._dead_letter_log = DeadLetterLog()
+        self._guard = TopicGuard(self._topic, watch, self._is_stopping)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)
@@ -147,6 +152,12 @@ class LanesWorker:
     # One round of the loop.
 
     def _handle(self, polled: Polled) -> None:
+        if polled.records or polled.gone:
+            fault = self._guard.fault()
+            if fault is not None:
+                if not self._stop.is_set():
+                    self._stop_all(fault)
+                return
         for batch in cut_batches(polled.records, self._settings.batch_bytes):
             # What came in for a partition that is gone, or must begin again, is read again by whoever does.
             mine = {partition: records for partition, records in batch.items() if self._reading(partition)}
@@ -159,6 +170,10 @@ class LanesWorker:
             if self._reading(partition):
                 # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
                 self._send_waiting(self._seats[partition])
+
+    def _stop_all(self, fault: str) -> None:
+        for seat in self._seats.values():
+            self._usher.stop_seat(seat, f"{self._topic.name}/{seat.partition}: {fault}")
 
     def _reading(self, partition: int) -> bool:
         seat = self._seats.get(partition)

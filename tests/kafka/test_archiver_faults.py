@@ -20,10 +20,10 @@ from service.archive.catalog import Catalog, CatalogView
 from service.archive.facts_offsets import FactsOffsets
 from service.archive.segment import ChainKey, read_table
 from service.archive.store import open_store
-from service.archive.topic_watch import TopicWatch
 from service.crash_points import CrashPoint
 from service.errors import TopicsError
 from service.settings import Settings
+from service.topic_watch import TopicWatch
 from service.topics import TopicLayout, prepare_topics
 from tests import lanes_harness as harness
 from tests.archive_facts import made_fact
@@ -189,7 +189,7 @@ def test_a_topic_recreated_under_a_running_archiver_begins_a_new_chain(
 ) -> None:
     """Also where the new one has facts at once on the offsets at which the old one was read on."""
     settings = settings.model_copy(update={"archive_group_id": settings.facts_topic})
-    watch = TopicWatch(settings, kafka.bootstrap)
+    watch = TopicWatch(settings, kafka.bootstrap, settings.facts_topic)
     lanes = Lanes(settings, layout.partitions)
     lanes.commit(5)
     wanted = committed(settings, layout)
@@ -215,7 +215,7 @@ def test_a_topic_recreated_between_runs_begins_a_new_chain(
         lanes = Lanes(settings, layout.partitions)
         lanes.commit(facts)
         wanted |= committed(settings, layout)
-        watch = TopicWatch(settings, kafka.bootstrap)
+        watch = TopicWatch(settings, kafka.bootstrap, settings.facts_topic)
         with RunningArchiver(settings, kafka.bootstrap, layout, watch=watch) as running:
             running.wait_consumed(lanes.ends)
         layout = recreate(kafka, settings)
@@ -230,7 +230,7 @@ def test_a_topic_that_is_away_for_a_while_is_waited_for(
     lanes = Lanes(settings, layout.partitions)
     lanes.commit(5)
     wanted = committed(settings, layout)
-    watch = TopicWatch(settings, kafka.bootstrap)
+    watch = TopicWatch(settings, kafka.bootstrap, settings.facts_topic)
     with RunningArchiver(settings, kafka.bootstrap, layout, watch=watch) as running:
         running.wait_consumed(lanes.ends)
         delete_facts_topic(kafka, settings)

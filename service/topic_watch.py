@@ -1,4 +1,4 @@
-"""Which topic it is that has the facts topic's name: deleted and created again, it is another."""
+"""Which topic it is that has a name: deleted and created again, it is another."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _ASK_SECONDS = 5.0
 
 
 class TopicWatch:
-    """Asks Kafka. Offsets and facts of one generation mean nothing in another.
+    """Asks Kafka. Offsets of one generation mean nothing in another.
 
     A generation that was replaced never comes back: what was fetched before the answer is of the generation answered,
     if that is the one it was before.
     """
 
-    def __init__(self, settings: Settings, bootstrap: str) -> None:
-        self._topic = settings.facts_topic
+    def __init__(self, settings: Settings, bootstrap: str, topic: str) -> None:
+        self._topic = topic
         self._client = AdminClient(settings.client_config(bootstrap))
 
     def look(self) -> FoundTopic | None:
