@@ -121,7 +121,7 @@ class Tap:
     def _produce(self, producer: Producer, part: Iterator[Message]) -> None:
         for key, value in part:
             producer.produce(self._topic, value, key, on_delivery=_delivered, headers=[("tap", b"\x00\xff")])
-        assert producer.flush(30) == 0
+        assert producer.flush(150) == 0
 
 
 def _delivered(error: object, _: object) -> None:

@@ -74,7 +74,7 @@ class Lanes:
                 source = f"requests/{partition}/{number}".encode()
                 value = made_fact(1000 * partition + number).to_json()
                 self._producer.produce(self._topic, value, b"key", partition, headers=[(SOURCE_HEADER, source)])
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(150) == 0
         self._made += facts
 
 
