@@ -86,20 +86,20 @@ class AggregateCurve:
         restored._set(first, slope)
         return restored
 
-    def hits(self, capacity_blocks: int) -> int:
-        """Hit blocks at a capacity in blocks (negative: infinite): the sum of `project_blocks` over the curves."""
+    def hits(self, capacity_blocks: Int64Array) -> Int64Array:
+        """Hit blocks at K capacities in blocks (negative: infinite): int64[K] for int64[K].
+
+        Each is the sum of `project_blocks` over the curves.
+        """
         self._fold()
-        piece = (
-            len(self._first) - 1
-            if capacity_blocks < 0
-            else int(np.searchsorted(self._first, min(capacity_blocks, _LAST), side="right")) - 1
-        )
-        if piece < 0:
-            return 0
-        slope = int(self._slope[piece])
-        # The last piece is flat: past it lies only the ceiling.
-        blocks = capacity_blocks - int(self._first[piece]) + 1 if slope else 0
-        return int(self._hits_before[piece]) + slope * blocks
+        if not len(self._first):
+            return np.zeros(len(capacity_blocks), np.int64)
+        capacities = np.where(capacity_blocks < 0, _LAST, capacity_blocks)
+        piece = np.searchsorted(self._first, capacities, side="right") - 1
+        slope = self._slope[piece]
+        # The last piece is flat, and -1, before the first, takes the last's slope: past both lies no block to count.
+        blocks = np.where(slope != 0, capacities - self._first[piece] + 1, 0)
+        return np.where(piece >= 0, self._hits_before[piece] + slope * blocks, 0)
 
     def ceiling(self) -> int:
         """Hit blocks at infinite capacity."""

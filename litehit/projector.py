@@ -42,6 +42,12 @@ class HitCurveProjector:
         return INFINITE if capacity_bytes < 0 else capacity_bytes // block_bytes
 
     @staticmethod
+    def capacities_blocks(capacities_bytes: Sequence[int], block_bytes: int) -> Int64Array:
+        """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same."""
+        blocks = (HitCurveProjector.capacity_blocks(capacity, block_bytes) for capacity in capacities_bytes)
+        return np.array([min(capacity, _MAX_BLOCKS) for capacity in blocks], np.int64)
+
+    @staticmethod
     def capacity_gb(capacity_blocks: int, block_bytes: int) -> float:
         """Binary GB that hold so many blocks: the inverse of the two above."""
         return capacity_blocks * block_bytes / _BYTES_PER_GB

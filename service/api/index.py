@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from service.api.partition import PartitionSums
-from service.api.sums import GroupKey, GroupSums, Sums
+from service.api.sums import GroupKey, GroupSums, HitSums, Sums
 from service.api.tail import Reach
 from service.api.window_sums import SegmentRows, WindowSums
 from service.api.windows import TimeWindow
@@ -40,11 +40,11 @@ class Selection:
     """The facts that a query is about, summed.
 
     Attributes:
-        groups: sums; a key comes up once for each partition that has facts of it.
+        groups: sums; a key may come up several times.
         as_of: how far the facts of each chain go that were looked at, by chain.
     """
 
-    groups: Sequence[tuple[GroupKey, GroupSums]]
+    groups: Sequence[tuple[GroupKey, HitSums]]
     as_of: Sequence[tuple[ChainKey, Reach]]
 
 
@@ -163,7 +163,7 @@ class FactIndex:
         chains = sorted(self._chains.items())  # this instant's; everything below reads nothing but it
         if instance_ids is not None:
             _check_known(instance_ids, chains)
-        groups: list[tuple[GroupKey, GroupSums]] = []
+        groups: list[tuple[GroupKey, HitSums]] = []
         cut: list[PartitionSums] = []
         as_of: list[tuple[ChainKey, Reach]] = []
         for key, chain in chains:

@@ -14,7 +14,7 @@ from service.api.index import FactIndex, Selection
 from service.api.openapi import problem_responses
 from service.api.parameters import QueryParameters, refuse_repeats
 from service.api.summary import Question, add_up, summary, tally
-from service.api.sums import GroupKey, GroupSums
+from service.api.sums import GroupKey, HitSums
 from service.api.windows import TimeWindow
 from service.archive.segment import ChainKey
 
@@ -62,7 +62,7 @@ def _answer(
     window: TimeWindow,
     lag: Mapping[ChainKey, int],
 ) -> QueryAnswer:
-    by_instance: dict[str, list[tuple[GroupKey, GroupSums]]] = {instance_id: [] for instance_id in instance_ids}
+    by_instance: dict[str, list[tuple[GroupKey, HitSums]]] = {instance_id: [] for instance_id in instance_ids}
     for key, sums in selection.groups:
         by_instance.setdefault(key.instance_id, []).append((key, sums))
     tallies = {instance_id: tally(question, groups) for instance_id, groups in sorted(by_instance.items())}

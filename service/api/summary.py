@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litehit.projector import INFINITE, HitCurveProjector
+from litehit.projector import HitCurveProjector
 from litehit.totals import SlotTotals
 from schemas.answers import Ceiling
-from service.api.sums import GroupKey, GroupSums
+from service.api.sums import GroupKey, HitSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,17 @@ class Question:
     block_bytes: int | None = None
 
 
-def tally(question: Question, groups: Iterable[tuple[GroupKey, GroupSums]]) -> SlotTotals:
+def tally(question: Question, groups: Iterable[tuple[GroupKey, HitSums]]) -> SlotTotals:
     """Add up groups."""
     totals = SlotTotals(tuple(question.capacity_gb))
-    capacities = [*map(HitCurveProjector.capacity_bytes, question.capacity_gb), INFINITE]
+    capacities = [*map(HitCurveProjector.capacity_bytes, question.capacity_gb)]
     for key, sums in groups:
         charge = question.block_bytes or key.block_bytes
-        *hit_blocks, ceiling_blocks = [
-            sums.hits(HitCurveProjector.capacity_blocks(capacity, charge)) for capacity in capacities
-        ]
         totals.add(
             requests=sums.requests,
             input_tokens=sums.input_tokens,
-            hit_blocks=hit_blocks,
-            ceiling_blocks=ceiling_blocks,
+            hit_blocks=sums.hits(HitCurveProjector.capacities_blocks(capacities, charge)).tolist(),
+            ceiling_blocks=sums.ceiling(),
             block_size_tokens=key.block_size_tokens,
         )
     return totals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,27 @@ class GroupKey(NamedTuple):
     instance_id: str
     block_size_tokens: int
     block_bytes: int
+
+
+class HitSums(Protocol):
+    """Facts of one group, summed; never changes."""
+
+    @property
+    def requests(self) -> int:
+        """Number of facts."""
+
+    @property
+    def input_tokens(self) -> int:
+        """Sum of their `input_token_len`."""
+
+    def hits(self, capacity_blocks: Int64Array) -> Int64Array:
+        """Hit blocks at K capacities in blocks (negative: infinite): int64[K] for int64[K]."""
+
+    def ceiling(self) -> int:
+        """Hit blocks at infinite capacity."""
+
+    def curve(self) -> AggregateCurve:
+        """One exact curve of all of it, not to be added to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +96,27 @@ class GroupSums:
             self.requests + other.requests, self.input_tokens + other.input_tokens, tuple(reversed(layers))
         )
 
-    def hits(self, capacity_blocks: int) -> int:
-        """Hit blocks at a capacity in blocks (negative: infinite)."""
-        return sum(layer.curve.hits(capacity_blocks) for layer in self.layers)
+    def hits(self, capacity_blocks: Int64Array) -> Int64Array:
+        """See `HitSums.hits`."""
+        hits = np.zeros(len(capacity_blocks), np.int64)
+        for layer in self.layers:
+            hits += layer.curve.hits(capacity_blocks)
+        return hits
+
+    def ceiling(self) -> int:
+        """See `HitSums.ceiling`."""
+        return sum(layer.curve.ceiling() for layer in self.layers)
+
+    def curve(self) -> AggregateCurve:
+        """See `HitSums.curve`."""
+        largest, *others = (layer.curve for layer in self.layers)
+        if not others:
+            return largest
+        merged = largest.copy()
+        for curve in others:
+            merged.merge(curve)
+        merged.ceiling()  # folds, so that threads may share it
+        return merged
 
 
 Sums: TypeAlias = Mapping[GroupKey, GroupSums]

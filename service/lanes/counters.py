@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from litehit.aggregate import AggregateCurve
+from litehit.curves import Int64Array
 from litehit.facts import FactBatch
-from litehit.projector import INFINITE, HitCurveProjector
+from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig
 from litehit.totals import SlotTotals
 
@@ -55,7 +58,7 @@ class OnlineCounters:
         self._totals = SlotTotals(config.capacity_gb)
         self._slot_bytes = [HitCurveProjector.capacity_bytes(capacity) for capacity in config.capacity_gb]
         for charge, group in self._sums.items():
-            self._count(charge, group.requests, group.input_tokens, group.curve.hits)
+            self._count(charge, group.requests, group.input_tokens, group.curve.hits, group.curve.ceiling())
 
     def add(self, charge: Charge, facts: FactBatch) -> None:
         """Add facts of one charge."""
@@ -66,10 +69,11 @@ class OnlineCounters:
         group.input_tokens += input_tokens
         group.curve.add(curves)
 
-        def hits(capacity_blocks: int) -> int:
-            return int(HitCurveProjector.segment_hits(curves.starts, curves.runs, capacity_blocks).sum())
+        def hits(capacity_blocks: Int64Array) -> Int64Array:
+            slots = [HitCurveProjector.segment_hits(curves.starts, curves.runs, one).sum() for one in capacity_blocks]
+            return np.array(slots, np.int64)
 
-        self._count(charge, len(facts), input_tokens, hits)
+        self._count(charge, len(facts), input_tokens, hits, int(curves.runs.sum()))
 
     def totals(self) -> SlotTotals:
         """A copy of the sums as they are now."""
@@ -81,12 +85,13 @@ class OnlineCounters:
         """A copy of the curves and what belongs to them, made at once."""
         return {charge: group.copy() for charge, group in self._sums.items()}
 
-    def _count(self, charge: Charge, requests: int, input_tokens: int, hits: Callable[[int], int]) -> None:
-        blocks = [HitCurveProjector.capacity_blocks(capacity, charge.block_bytes) for capacity in self._slot_bytes]
+    def _count(
+        self, charge: Charge, requests: int, input_tokens: int, hits: Callable[[Int64Array], Int64Array], ceiling: int
+    ) -> None:
         self._totals.add(
             requests=requests,
             input_tokens=input_tokens,
-            hit_blocks=list(map(hits, blocks)),
-            ceiling_blocks=hits(INFINITE),
+            hit_blocks=hits(HitCurveProjector.capacities_blocks(self._slot_bytes, charge.block_bytes)).tolist(),
+            ceiling_blocks=ceiling,
             block_size_tokens=charge.block_size_tokens,
         )

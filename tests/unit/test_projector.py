@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +86,17 @@ def test_a_batch_equals_its_curves_one_by_one(listed: list[HitCurve], capacity: 
 def test_it_counts_the_thresholds_that_fit(curve: HitCurve, capacity: int) -> None:
     thresholds = [start + i for start, run in curve for i in range(run)]
     assert HitCurveProjector.project_blocks(curve, capacity) == sum(t <= capacity for t in thresholds)
+
+
+@given(
+    listed=st.lists(curves, max_size=3),
+    capacities=st.lists(st.integers(-2, 400) | st.just(10**30), max_size=4),
+    charge=st.integers(1, 5),
+)
+def test_capacities_as_an_array_give_the_same_hits(listed: list[HitCurve], capacities: list[int], charge: int) -> None:
+    blocks = HitCurveProjector.capacities_blocks(capacities, charge)
+    assert blocks.dtype == np.int64
+    for capacity, cut in zip(capacities, blocks.tolist(), strict=True):
+        for curve in listed:
+            exact = HitCurveProjector.project_bytes(curve, capacity, charge)
+            assert HitCurveProjector.project_blocks(curve, cut) == exact

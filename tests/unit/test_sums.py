@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def slow(facts: list[RequestFact]) -> dict[GroupKey, tuple[int, ...]]:
         key: (
             len(members),
             sum(one.input_token_len for one in members),
-            *(sum(HitCurveProjector.project_blocks(one.hit_curve, c) for one in members) for c in CAPACITIES),
+            *(sum(HitCurveProjector.project_blocks(one.hit_curve, c) for one in members) for c in [*CAPACITIES, -1]),
         )
         for key, members in groups.items()
     }
@@ -33,7 +34,7 @@ def slow(facts: list[RequestFact]) -> dict[GroupKey, tuple[int, ...]]:
 
 def read(sums: Sums) -> dict[GroupKey, tuple[int, ...]]:
     return {
-        key: (group.requests, group.input_tokens, *(group.hits(capacity) for capacity in CAPACITIES))
+        key: (group.requests, group.input_tokens, *group.hits(np.array(CAPACITIES)).tolist(), group.ceiling())
         for key, group in sums.items()
     }
 
@@ -46,6 +47,17 @@ def test_batches_add_up_to_the_slow_sum_and_stay_as_they_were(batches: list[list
         total = add_sums(total, part)
         assert read(total) == slow([one for batch in batches[: number + 1] for one in batch])
     assert [read(part) for part in parts] == [slow(batch) for batch in batches]
+
+
+@given(st.lists(st.lists(small_facts(), min_size=1, max_size=6), min_size=1, max_size=8))
+def test_one_curve_of_all_of_it(batches: list[list[RequestFact]]) -> None:
+    total: Sums = {}
+    for batch in batches:
+        total = add_sums(total, sums_of(FactBatch.from_facts(batch)))
+    for group in total.values():
+        curve = group.curve()
+        assert curve.hits(np.array(CAPACITIES)).tolist() == group.hits(np.array(CAPACITIES)).tolist()
+        assert curve.ceiling() == group.ceiling()
 
 
 def test_layers_stay_few() -> None:
