@@ -33,9 +33,9 @@ from service.archive.catalog import Catalog
 from service.archive.decode import FetchedFacts, decode
 from service.archive.facts_consumer import FactsConsumer
 from service.archive.listener import NoListener
+from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
 from service.archive.segment import ChainKey, read_table
-from service.archive.store import open_store
 from service.archive.tail import SegmentLimits
 from service.embedded import EmbeddedBroker
 from service.metrics import ArchiveMetrics

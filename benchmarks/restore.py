@@ -22,7 +22,7 @@ from rich.table import Table
 
 from litehit.registry import InstanceConfig, Registry
 from service import formats
-from service.archive.store import open_store
+from service.archive.open_store import open_store
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.snapshot import Snapshot

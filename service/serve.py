@@ -22,8 +22,8 @@ from service.api.readiness import StatusProvider, api_waiting, archive_waiting, 
 from service.api.server import ApiServer
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
+from service.archive.open_store import open_store
 from service.archive.reader import read_segment
-from service.archive.store import open_store
 from service.embedded import EmbeddedBroker
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker

@@ -16,9 +16,9 @@ from schemas.dead_letter import SOURCE_HEADER
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
+from service.archive.open_store import open_store
 from service.archive.segment import ChainKey, SegmentInfo, read_table
 from service.archive.status import ArchiveStatus, PartitionStatus
-from service.archive.store import open_store
 from service.metrics import ArchiveMetrics
 from service.settings import Settings
 from service.topics import TopicLayout

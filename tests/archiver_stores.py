@@ -8,7 +8,8 @@ import threading
 from typing import Any
 
 from service.archive.errors import StoreError
-from service.archive.store import Data, Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Data, Store
 
 
 class RefusingStore:

@@ -19,7 +19,8 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
-from service.archive.store import Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Store
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
 from service.messages import source_record

@@ -12,8 +12,9 @@ import pyarrow.dataset as ds
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
 from service.archive.errors import SegmentError
+from service.archive.open_store import open_store
 from service.archive.segment import SegmentInfo, damage, inspect, open_segment
-from service.archive.store import Store, open_store
+from service.archive.store import Store
 
 BATCH_ROWS = 65_536
 

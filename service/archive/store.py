@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeAlias
-from urllib.parse import urlsplit
 
 import pyarrow as pa
-
-from service.archive.errors import StoreError
 
 Data: TypeAlias = bytes | memoryview
 """What a file is made of; a memoryview is of bytes (`cast("B")`)."""
 
 DAMAGED = ".damaged"
 """What the name of a file that was set aside ends with; no reader takes it for what it was."""
-
-OBJECT_STORE_SCHEMES = ("s3", "gs", "az", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,31 +90,3 @@ def check_path(path: str) -> str:
     if any(part in {"", ".", ".."} for part in path.split("/")):
         raise ValueError(f"store path {path!r} has an empty, '.' or '..' part")
     return path
-
-
-def open_store(url: str, *, for_writing: bool = True) -> Store:
-    """Open a store by its URL: a folder (a plain path or file://), s3://, gs://, az://, or memory:// for tests.
-
-    Credentials of object stores come from their usual environment variables.
-
-    Args:
-        url: where the store is.
-        for_writing: a folder is made if absent, proven to be writable, and freed of what a crash left behind;
-            otherwise it must exist and nothing in it is touched.
-
-    Raises:
-        StoreError: the scheme is unknown, or the folder can't be used.
-    """
-    # Imported here so that each half of the port may import the port itself.
-    from service.archive.local_store import LocalStore  # noqa: PLC0415
-    from service.archive.object_store import ObjectStore  # noqa: PLC0415
-
-    scheme, separator, _ = url.partition("://")
-    if not separator:
-        return LocalStore(Path(url), for_writing=for_writing)
-    if scheme == "file":
-        return LocalStore(Path(urlsplit(url).path), for_writing=for_writing)
-    if scheme in OBJECT_STORE_SCHEMES:
-        return ObjectStore(url)
-    known = ", ".join(f"{name}://" for name in OBJECT_STORE_SCHEMES)
-    raise StoreError(f"store {url!r}: unknown scheme {scheme}://; give a folder, file://, or one of {known}")

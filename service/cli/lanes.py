@@ -38,7 +38,7 @@ def reset(
     holds; facts are given again. snapshot: the newest snapshot's caches, at the committed offset; they lack what came
     since. The lane's other snapshots are deleted. A lane that works goes on as it is, and the choice lapses.
     """
-    from service.archive.store import open_store
+    from service.archive.open_store import open_store
     from service.lanes.committed import Committed, RequestsTopic
     from service.lanes.reset import ResetTo, reset_lane
     from service.lanes.restore import Standing

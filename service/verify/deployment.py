@@ -11,8 +11,8 @@ from litehit.registry import Registry
 from service import formats
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
+from service.archive.open_store import open_store
 from service.archive.segment import ChainKey
-from service.archive.store import open_store
 from service.errors import CannotRestore, Difference
 from service.lanes.committed import Committed, RequestsTopic
 from service.lanes.lane import Lane, LaneTargets

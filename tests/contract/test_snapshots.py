@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from litehit.registry import Registry
-from service.archive.store import Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Store
 from service.errors import SnapshotDamaged
 from service.lanes.committed import RequestsTopic
 from service.lanes.snapshot import Reset, Snapshot, encode

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from service.archive.errors import AlreadyExists, CannotSetAside, NotFound
-from service.archive.store import Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Store
 
 
 @pytest.fixture(params=["folder", "memory"])

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, TopicPartition
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.errors import StoreError
+from service.archive.open_store import open_store
 from service.archive.segment import ChainKey
-from service.archive.store import open_store
 from service.embedded import EmbeddedBroker
 from service.settings import Settings
 from service.topics import TopicLayout, prepare_topics

@@ -11,8 +11,9 @@ from litehit.facts import FactBatch
 from litehit.request import Request
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
+from service.archive.open_store import open_store
 from service.archive.segment import read_table
-from service.archive.store import Store, open_store
+from service.archive.store import Store
 from service.embedded import RETAINED_BYTES, EmbeddedBroker
 from service.lag_window import LagWindow
 from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher

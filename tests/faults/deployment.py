@@ -16,8 +16,8 @@ from litehit.request import Request
 from service import formats
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
+from service.archive.open_store import open_store
 from service.archive.segment import read_table
-from service.archive.store import open_store
 from service.lanes.lane import Lane, LaneTargets
 from service.records import Headers, OutputRecord, SourceRecord
 from service.settings import Role, Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.archive.errors import StoreError
-from service.archive.store import open_store
+from service.archive.open_store import open_store
 from service.embedded import EmbeddedBroker
 from service.settings import Settings
 from service.topics import prepare_topics

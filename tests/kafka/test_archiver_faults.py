@@ -18,8 +18,8 @@ from schemas.dead_letter import SOURCE_HEADER
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
 from service.archive.facts_offsets import FactsOffsets
+from service.archive.open_store import open_store
 from service.archive.segment import ChainKey, read_table
-from service.archive.store import open_store
 from service.crash_points import CrashPoint
 from service.errors import TopicsError
 from service.settings import Settings

@@ -19,7 +19,7 @@ from litehit.request import Request, RequestBatch
 from schemas.fact import RequestFact
 from service.api.summary import Question, tally
 from service.api.sums import sums_of
-from service.archive.store import open_store
+from service.archive.open_store import open_store
 from service.errors import BatchAborted
 from service.lanes.committed import RequestsTopic
 from service.lanes.membership import Membership

@@ -10,7 +10,7 @@ import pytest
 
 from service.archive.errors import StoreError
 from service.archive.local_store import LocalStore
-from service.archive.store import open_store
+from service.archive.open_store import open_store
 
 CRASH_BEFORE_LINK = """
 import os, sys

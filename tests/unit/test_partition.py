@@ -10,9 +10,10 @@ from service.archive.catalog import Catalog
 from service.archive.chain import Gap
 from service.archive.decode import FetchedFacts
 from service.archive.errors import ArchiveDisagrees, SegmentError, StoreError, UndecodableFact
+from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
 from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table
-from service.archive.store import Store, open_store
+from service.archive.store import Store
 from service.archive.tail import SegmentLimits
 from service.metrics import ArchiveMetrics
 from tests.archive_facts import START_NS, fetched, made_fact, made_facts

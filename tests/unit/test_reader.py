@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from service.archive import segment
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.errors import NotFound, SegmentError, StoreError
+from service.archive.open_store import open_store
 from service.archive.reader import ArchiveReader, FactFilter, read_file, read_segment
 from service.archive.segment import ChainKey, SegmentInfo, describe, encode
-from service.archive.store import Store, open_store
+from service.archive.store import Store
 from tests.archive_facts import SECOND_NS, START_NS, made_facts
 
 CHAIN = ChainKey("facts", "g", 0)

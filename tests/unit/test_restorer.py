@@ -11,7 +11,8 @@ import pytest
 
 from litehit.registry import Registry
 from service.archive.errors import StoreError
-from service.archive.store import Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Store
 from service.errors import CannotRestore, NothingToReset
 from service.lanes.committed import Committed, RequestsTopic
 from service.lanes.reset import ResetTo, reset_lane

@@ -12,6 +12,7 @@ from hypothesis import given
 from litehit.projector import HitCurveProjector
 from service.archive.archived_facts import FACT_SCHEMA, ArchivedFacts
 from service.archive.errors import SegmentError
+from service.archive.open_store import open_store
 from service.archive.segment import (
     ChainKey,
     SegmentInfo,
@@ -22,7 +23,7 @@ from service.archive.segment import (
     read_table,
     segment_path,
 )
-from service.archive.store import Store, open_store
+from service.archive.store import Store
 from tests.archive_facts import made_facts
 from tests.facts_strategies import archived_facts
 

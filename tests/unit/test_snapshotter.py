@@ -10,7 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from litehit.registry import Registry
-from service.archive.store import Data, Store, open_store
+from service.archive.open_store import open_store
+from service.archive.store import Data, Store
 from service.lanes.lane import Lane
 from service.lanes.restore import RestorePlan
 from service.lanes.restorer import Restored
