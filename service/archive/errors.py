@@ -3,8 +3,10 @@
 ArchiveError
 ├── StoreError             the store can't be used; names the URL or path
 │   ├── CannotSetAside     this kind of store can't take a file out of the way safely
+│   ├── CannotReplace      nor replace one only where it is unchanged
 │   ├── AlreadyExists      an exclusive create found the name taken
-│   └── NotFound           no file has the name
+│   ├── NotFound           no file has the name
+│   └── Changed            the file is not the one it was any more
 ├── SegmentError           a segment file is damaged or is not what its name says
 ├── UndecodableFact        a record on the facts topic is no fact
 ├── ChainBroken            a partition's segments do not say where its archive ends
@@ -29,6 +31,10 @@ class CannotSetAside(StoreError):
     """This kind of store can't take a file out of the way safely."""
 
 
+class CannotReplace(StoreError):
+    """This kind of store can't replace a file on condition that nobody else did."""
+
+
 class AlreadyExists(StoreError):
     """An exclusive create found the name taken.
 
@@ -38,7 +44,7 @@ class AlreadyExists(StoreError):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(f"{path} exists already; files of the store are never overwritten")
+        super().__init__(f"{path} exists already")
 
 
 class NotFound(StoreError):
@@ -51,6 +57,18 @@ class NotFound(StoreError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(f"{path} is not in the store")
+
+
+class Changed(StoreError):
+    """The file is not the one it was any more: it was replaced or removed since it was listed or opened.
+
+    Attributes:
+        path: the name, relative to the store.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} was replaced or removed since it was looked at; list the store again")
 
 
 class SegmentError(ArchiveError):

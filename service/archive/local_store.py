@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from service.archive.errors import AlreadyExists, NotFound, StoreError
+from service.archive.errors import AlreadyExists, Changed, NotFound, StoreError
 from service.archive.store import DAMAGED, Data, StoredFile, check_path
 from service.crash_points import CrashPoint, crash_point
 
@@ -22,7 +22,8 @@ class LocalStore:
     """Files below a folder.
 
     A file is written under a temporary name in its own folder, fsynced, then hard-linked to its name: link fails where
-    the name exists, so it is the exclusive create, and what the name shows is whole. Last, the folder is fsynced.
+    the name exists, so it is the exclusive create, and what the name shows is whole. Last, the folder is fsynced. To
+    replace a file is the same with a rename, under a lock of the folder, as to set one aside is.
 
     Args:
         root: the folder.
@@ -58,6 +59,18 @@ class LocalStore:
             _make_folder(target.parent)
             _publish(target, data)
 
+    def replace(self, path: str, data: Data, version: str) -> None:
+        """See `Store.replace`."""
+        target = self._locate(path)
+        if not target.parent.is_dir():
+            raise Changed(path)
+        with self._errors(path), _written_beside(target, data) as temporary:
+            with _locked_folder(target.parent):
+                if _version_of(target) != version:
+                    raise Changed(path)
+                temporary.rename(target)
+            _sync_folder(target.parent)
+
     def read(self, path: str) -> bytes:
         """See `Store.read`."""
         with self._errors(path):
@@ -87,11 +100,7 @@ class LocalStore:
         target = self._locate(path)
         # The lock keeps others from freeing the name, and so from publishing under it, after the version was compared.
         with self._errors(path), _locked_folder(target.parent):
-            try:
-                found = _version(target.stat())
-            except FileNotFoundError:
-                return None
-            if found != version:
+            if _version_of(target) != version:
                 return None
             aside = _link_beside(target)
             target.unlink()
@@ -111,7 +120,7 @@ class LocalStore:
                     stat = file.stat()
                 except FileNotFoundError:  # deleted since the folder was read
                     continue
-                yield StoredFile(file.relative_to(self.root).as_posix(), stat.st_size, _version(stat))
+                yield StoredFile(file.relative_to(self.root).as_posix(), stat.st_size, _version(stat), stat.st_mtime_ns)
 
     def _remove_stale(self) -> None:
         for folder, _, names in os.walk(self.root):
@@ -135,21 +144,26 @@ def _version(stat: os.stat_result) -> str:
     return f"{stat.st_ino}-{stat.st_mtime_ns}-{stat.st_size}"
 
 
+def _version_of(file: Path) -> str | None:
+    try:
+        return _version(file.stat())
+    except FileNotFoundError:
+        return None
+
+
 def _publish(target: Path, data: Data) -> None:
     """Write a file whole and durably, or raise FileExistsError."""
-    with _temporary_beside(target) as (temporary, descriptor):
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        crash_point(CrashPoint.MID_PUBLISH)
-        os.fsync(descriptor)
+    with _written_beside(target, data) as temporary:
         os.link(temporary, target)
     _sync_folder(target.parent)
 
 
 @contextmanager
-def _temporary_beside(target: Path) -> Iterator[tuple[Path, int]]:
-    """A new file in the target's folder, locked for as long as its writer lives, removed at the end."""
+def _written_beside(target: Path, data: Data) -> Iterator[Path]:
+    """A file of this content in the target's folder, durable but for its name, which is removed at the end.
+
+    It is locked for as long as its writer lives.
+    """
     while True:
         temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
@@ -159,7 +173,12 @@ def _temporary_beside(target: Path) -> Iterator[tuple[Path, int]]:
             break
         os.close(descriptor)
     try:
-        yield temporary, descriptor
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        crash_point(CrashPoint.MID_PUBLISH)
+        os.fsync(descriptor)
+        yield temporary
     finally:
         temporary.unlink(missing_ok=True)
         os.close(descriptor)

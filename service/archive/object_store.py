@@ -5,18 +5,25 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError, PreconditionError
 from obstore.store import from_url
 
-from service.archive.errors import AlreadyExists, CannotSetAside, NotFound, StoreError
+from service.archive.errors import AlreadyExists, CannotReplace, CannotSetAside, Changed, NotFound, StoreError
 from service.archive.store import DAMAGED, Data, StoredFile, check_path
+
+if TYPE_CHECKING:  # they exist for types alone
+    from obstore import ObjectMeta, UpdateVersion
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ObjectStore:
-    """Objects below a URL; the exclusive create is a conditional put (If-None-Match).
+    """Objects below a URL; exclusive create and replace are conditional puts (If-None-Match and If-Match).
 
     Args:
         url: `s3://bucket/prefix`, `gs://...`, `az://...` or `memory://`.
@@ -35,6 +42,17 @@ class ObjectStore:
         with self._errors(path):
             obstore.put(self._store, check_path(path), data, mode="create")
 
+    def replace(self, path: str, data: Data, version: str) -> None:
+        """See `Store.replace`."""
+        try:
+            with self._errors(path):
+                found = obstore.head(self._store, check_path(path))
+                if _version(found) != version:
+                    raise Changed(path)
+                self._put_if(path, data, found)
+        except NotFound:
+            raise Changed(path) from None
+
     def read(self, path: str) -> bytes:
         """See `Store.read`."""
         with self._errors(path):
@@ -43,14 +61,14 @@ class ObjectStore:
     def open(self, path: str) -> pa.NativeFile:
         """See `Store.open`."""
         with self._errors(path):
-            size = obstore.head(self._store, check_path(path))["size"]
-        return pa.PythonFile(_Ranges(self, path, size), mode="r")
+            found = obstore.head(self._store, check_path(path))
+        return pa.PythonFile(_Ranges(self, path, found["size"], found["e_tag"]), mode="r")
 
     def list(self, prefix: str = "") -> list[StoredFile]:
         """See `Store.list`."""
         with self._errors(prefix):
             found = [
-                StoredFile(meta["path"], meta["size"], meta["e_tag"] or str(meta["last_modified"]))
+                StoredFile(meta["path"], meta["size"], _version(meta), _nanoseconds(meta["last_modified"]))
                 for page in obstore.list(self._store, prefix=check_path(prefix) if prefix else None)
                 for meta in page
             ]
@@ -72,10 +90,33 @@ class ObjectStore:
             f"{path}{DAMAGED} and start again"
         )
 
-    def range(self, path: str, start: int, end: int) -> memoryview:
-        """Bytes `start:end` of an object."""
-        with self._errors(path):
-            return memoryview(obstore.get_range(self._store, path, start=start, end=end))
+    def range(self, path: str, start: int, end: int, e_tag: str | None) -> memoryview:
+        """Bytes `start:end` of an object.
+
+        Raises:
+            Changed: its ETag is another one; None asks for nothing.
+        """
+        try:
+            with self._errors(path):
+                answer = obstore.get(self._store, path, options={"range": (start, end), "if_match": e_tag})
+                return memoryview(answer.bytes())
+        except NotFound:
+            raise Changed(path) from None
+
+    def _put_if(self, path: str, data: Data, found: ObjectMeta) -> None:
+        """Put where the object still is the one found. Services ask for the ETag; Google's for the version."""
+        if found["e_tag"] is None:
+            raise CannotReplace(f"store {self.url}: {path} has no ETag, so it can't be replaced safely")
+        condition: UpdateVersion = {"e_tag": found["e_tag"]}
+        if found["version"] is not None:
+            condition["version"] = found["version"]
+        try:
+            obstore.put(self._store, path, data, mode=condition)
+        except (NotSupportedError, NotImplementedError) as error:
+            raise CannotReplace(
+                f"store {self.url}: {path}: the service has no conditional put, or it is switched off: "
+                f"{_first_line(error)}"
+            ) from error
 
     @contextmanager
     def _errors(self, path: str) -> Iterator[None]:
@@ -83,20 +124,35 @@ class ObjectStore:
             yield
         except AlreadyExistsError:
             raise AlreadyExists(path) from None
+        except PreconditionError:
+            raise Changed(path) from None
         except FileNotFoundError:
             raise NotFound(path) from None
         except (BaseError, OSError) as error:
-            # obstore appends its own debug text after the first line.
-            raise StoreError(f"store {self.url}: {path}: {str(error).splitlines()[0]}") from error
+            raise StoreError(f"store {self.url}: {path}: {_first_line(error)}") from error
+
+
+def _version(meta: ObjectMeta) -> str:
+    return meta["e_tag"] or str(meta["last_modified"])
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _first_line(error: Exception) -> str:
+    """What happened; obstore appends its own debug text."""
+    return str(error).splitlines()[0]
 
 
 class _Ranges(io.RawIOBase):
     """An object as a file: each read is one ranged request, so a Parquet footer costs no download."""
 
-    def __init__(self, store: ObjectStore, path: str, size: int) -> None:
+    def __init__(self, store: ObjectStore, path: str, size: int, e_tag: str | None) -> None:
         self._store = store
         self._path = path
         self._size = size
+        self._e_tag = e_tag
         self._position = 0
 
     def readable(self) -> bool:
@@ -117,6 +173,6 @@ class _Ranges(io.RawIOBase):
         count = min(len(buffer), self._size - self._position)
         if count <= 0:
             return 0
-        buffer[:count] = self._store.range(self._path, self._position, self._position + count)
+        buffer[:count] = self._store.range(self._path, self._position, self._position + count, self._e_tag)
         self._position += count
         return count

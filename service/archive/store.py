@@ -1,4 +1,4 @@
-"""Where segments and snapshots live: a port that publishes by exclusive create."""
+"""Where segments and snapshots live: a port that publishes by exclusive create and replaces on condition."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ class StoredFile:
         path: its name, relative to the store, with `/` between parts.
         size: its length in bytes.
         version: changes whenever the file's content does; comparable for equality only.
+        modified_ns: when this version was written, by the store's clock, nanoseconds since 1970.
     """
 
     path: str
     size: int
     version: str
+    modified_ns: int
 
 
 class Store(Protocol):
-    """A set of immutable files. Paths are relative, with `/` between parts.
+    """A set of files. Paths are relative, with `/` between parts.
 
-    A file is whole as soon as it is visible, and, once `create` returned, it outlives a crash. Every method raises
-    StoreError when the store can't be reached or written to.
+    A file is whole as soon as it is visible, and, once `create` or `replace` returned, it outlives a crash. Every
+    method raises StoreError when the store can't be reached or written to.
     """
 
     url: str
@@ -46,6 +48,22 @@ class Store(Protocol):
                 first attempt arrived and its answer was lost: read the file to know.
         """
 
+    def replace(self, path: str, data: Data, version: str) -> None:
+        """Put another file in the place of one, in one step: a reader finds the old one or the new one.
+
+        Of several callers with one version at most one succeeds.
+
+        Args:
+            path: the file.
+            data: the new one.
+            version: as it was listed.
+
+        Raises:
+            Changed: the file is gone or has another version. On an object store the new one may be this very call's,
+                where a first attempt arrived and its answer was lost: read the file to know.
+            CannotReplace: the store has no such condition.
+        """
+
     def read(self, path: str) -> bytes:
         """The whole file.
 
@@ -55,6 +73,8 @@ class Store(Protocol):
 
     def open(self, path: str) -> pa.NativeFile:
         """The file for random access, as pyarrow reads it; close it after use.
+
+        All that is read is of the version that was opened. Where the store does not keep that, reading raises Changed.
 
         Raises:
             NotFound: no file has the path.

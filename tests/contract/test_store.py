@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from service.archive.errors import AlreadyExists, CannotSetAside, NotFound
+from service.archive.errors import AlreadyExists, CannotSetAside, Changed, NotFound
 from service.archive.open_store import open_store
 from service.archive.store import Store
 
@@ -123,3 +124,65 @@ def test_a_file_is_set_aside_as_it_is_or_not_at_all(store: Store) -> None:
     assert store.set_aside("a/file", listed.version) is None, "what stands there now is another file"
     assert store.set_aside("a/gone", listed.version) is None
     assert store.read("a/file") == b"whole"
+
+
+def test_a_file_is_replaced_as_long_as_it_is_the_listed_one(store: Store) -> None:
+    store.create("a/file", b"one")
+    (listed,) = store.list()
+    store.replace("a/file", memoryview(b"two"), listed.version)
+    (replaced,) = store.list()
+    assert replaced.version != listed.version
+    assert store.read("a/file") == b"two"
+    with pytest.raises(Changed, match="a/file was replaced or removed"):
+        store.replace("a/file", b"three", listed.version)
+    store.delete("a/file")
+    for path in ("a/file", "no/such"):
+        with pytest.raises(Changed, match=path):
+            store.replace(path, b"three", replaced.version)
+    assert store.list() == []
+
+
+def test_of_many_who_replace_one_version_one_does(store: Store) -> None:
+    store.create("contended", b"")
+    (listed,) = store.list()
+    start = threading.Barrier(8)
+    won: list[bytes] = []
+
+    def contend(content: bytes) -> None:
+        start.wait()
+        try:
+            store.replace("contended", content, listed.version)
+        except Changed:
+            return
+        won.append(content)
+
+    threads = [threading.Thread(target=contend, args=(b"%d" % i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert won == [store.read("contended")]
+
+
+def test_what_is_open_never_turns_into_what_replaces_it(store: Store) -> None:
+    store.create("file", b"old" * 100)
+    (listed,) = store.list()
+    with store.open("file") as file:
+        store.replace("file", b"new" * 100, listed.version)
+        try:
+            assert file.read() == b"old" * 100
+        except Changed:
+            return
+    with store.open("file") as file:
+        store.delete("file")
+        assert file.read() == b"new" * 100
+
+
+def test_a_listing_says_when_a_file_was_written(store: Store) -> None:
+    before = time.time_ns()
+    store.create("a/file", b"one")
+    (created,) = store.list()
+    store.replace("a/file", b"two", created.version)
+    (replaced,) = store.list()
+    # File systems take the time from the kernel's last tick.
+    assert before - 10**8 < created.modified_ns <= replaced.modified_ns <= time.time_ns()

@@ -90,6 +90,40 @@ def test_the_file_is_synced_before_it_is_linked_and_the_folder_after(
     assert steps == ["sync folder", "sync file", "link", "sync folder"]
 
 
+def test_a_replacement_is_synced_before_it_has_the_name_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStore(tmp_path)
+    store.create("file", b"old")
+    (listed,) = store.list()
+    seen: list[bytes] = []
+    real_fsync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        seen.append((tmp_path / "file").read_bytes())
+        real_fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    store.replace("file", b"new", listed.version)
+    assert seen == [b"old", b"new"]
+    assert temporaries(tmp_path) == []
+
+
+def test_a_failed_replacement_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    store.create("file", b"old")
+    (listed,) = store.list()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"file: No space left on device"):
+        store.replace("file", b"new", listed.version)
+    assert store.list() == [listed]
+    assert temporaries(tmp_path) == []
+
+
 def test_an_unusable_folder_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match="give a folder that this user may write to"):
