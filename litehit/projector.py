@@ -14,7 +14,7 @@ INFINITE = -1
 """The capacity, in blocks or bytes, that stands for an infinite cache; so does any negative number."""
 
 _BYTES_PER_GB = 1024**3  # capacities in GB are binary
-_MAX_BLOCKS = 2**62  # larger capacities give the same hits, and would overflow int64
+_MAX_BLOCKS = 2**63 - 1  # no curve reaches so far: larger capacities give the same hits, and would overflow int64
 
 
 class HitCurveProjector:
@@ -50,7 +50,15 @@ class HitCurveProjector:
     @staticmethod
     def capacity_gb(capacity_blocks: int, block_bytes: int) -> float:
         """Binary GB that hold so many blocks: the inverse of the two above."""
-        return capacity_blocks * block_bytes / _BYTES_PER_GB
+        return HitCurveProjector.gb_of_bytes(capacity_blocks * block_bytes)
+
+    @staticmethod
+    def gb_of_bytes(capacity_bytes: int) -> float:
+        """The smallest number of binary GB whose `capacity_bytes` hold so many bytes; exact up to 2**53 bytes."""
+        gb = capacity_bytes / _BYTES_PER_GB
+        if capacity_bytes <= 2**53:  # no rounding
+            return gb
+        return gb if HitCurveProjector.capacity_bytes(gb) >= capacity_bytes else math.nextafter(gb, math.inf)
 
     @staticmethod
     def project_blocks(curve: Sequence[tuple[int, int]], capacity_blocks: int) -> int:

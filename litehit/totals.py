@@ -76,6 +76,11 @@ class SlotTotals:
         """The hit rate at infinite capacity."""
         return self._rate(self.ceiling_tokens)
 
+    @property
+    def of_ceiling(self) -> list[float]:
+        """Tokens hit of those hit at infinite capacity, by slot; 1.0 where that hits none, for nothing is missed."""
+        return [tokens / self.ceiling_tokens if self.ceiling_tokens else 1.0 for tokens in self.hit_tokens]
+
     def summary(self) -> dict[str, Any]:
         """The fields that a summary has wherever one is shown: the facts query and the HTTP API."""
         return {

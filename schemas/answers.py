@@ -28,6 +28,17 @@ class Ceiling(_Answer):
     )
 
 
+class Gain(_Answer):
+    """What one more GB adds: hits at each capacity plus 1 GB, less hits at the capacity; 0 at infinite capacity."""
+
+    hit_blocks: list[Count] = Field(description="blocks gained at each capacity", examples=[[5114, 0]])
+    hit_tokens: list[Count] = Field(description="tokens gained at each capacity", examples=[[2618368, 0]])
+    hit_rates: list[Rate] = Field(
+        description="hit rate gained at each capacity: tokens gained / total_input_tokens",
+        examples=[[0.01808342390667535, 0.0]],
+    )
+
+
 class Summary(_Answer):
     """Sums over a set of requests; the lists are by capacity, in the order asked, duplicates included."""
 
@@ -43,7 +54,13 @@ class Summary(_Answer):
         description="total_hit_tokens / total_input_tokens (sum over sum); 0 where there are no tokens",
         examples=[[0.19054779705623215, 0.373379905854133]],
     )
-    ceiling: Ceiling
+    of_ceiling: list[Rate] = Field(
+        description="total_hit_tokens / hit tokens at infinite capacity: the share of what any cache could hit; 1 "
+        "where that is nothing",
+        examples=[[0.5103322979013561, 1.0]],
+    )
+    gain_per_gb: Gain = Field(description="what the next GB of each capacity adds")
+    ceiling: Ceiling = Field(description="hits at infinite capacity")
 
 
 class InstanceSummary(Summary):
@@ -80,15 +97,146 @@ class AsOf(_Answer):
     )
 
 
-class QueryAnswer(_Answer):
+class _AboutFacts(_Answer):
+    window: WindowAnswer = Field(description="the window that was summed")
+    as_of: list[AsOf] = Field(description="by generation and partition: exactly which facts were summed")
+
+
+class QueryAnswer(_AboutFacts):
     """Exact hits at each capacity asked, for each instance and in total."""
 
-    total: Summary
+    total: Summary = Field(description="over all instances of the answer; each has the whole capacity to itself")
     instances: list[InstanceSummary] = Field(
         description="by instance_id: those asked for, or else those with a request in the window"
     )
-    window: WindowAnswer
-    as_of: list[AsOf] = Field(description="by generation and partition: exactly which facts were summed")
+
+
+class CurveError(_Answer):
+    """How far from the truth a reader of a curve may be between its points, at worst; at the points it is exact."""
+
+    hit_blocks: Count = Field(
+        description="at capacities of whole `unit_bytes`, linear interpolation between two points is off by no more "
+        "than so many hit blocks; 0 where every breakpoint is a point",
+        examples=[412],
+    )
+    hit_tokens: Count = Field(description="the same in hit tokens", examples=[210944])
+    hit_rate: Rate = Field(description="the same in hit rate", examples=[0.001456857949556371])
+    rise_hit_rate: Rate = Field(
+        description="the largest rise of the hit rate from one point to the next: no line that rises from point to "
+        "point, such as one that is straight on a logarithmic axis, is off by more",
+        examples=[0.004111],
+    )
+
+
+class Curve(_Answer):
+    """Hits as a function of the capacity: the lists are by capacity, ascending.
+
+    Below the first capacity nothing is hit; from the last on the ceiling is reached. Hits change only at multiples of
+    `unit_bytes`.
+    """
+
+    requests: Count = Field(description="requests counted", examples=[12031])
+    total_input_tokens: Count = Field(description="sum of their prompt lengths", examples=[144793823])
+    block_bytes: Count | None = Field(
+        description="bytes of a block; null where the facts have several charges, or there are none", examples=[1048576]
+    )
+    block_size_tokens: Count | None = Field(
+        description="tokens of a block; null where the facts have several sizes, or there are none", examples=[512]
+    )
+    unit_bytes: Count = Field(
+        description="`block_bytes`, or the greatest common divisor of the charges", examples=[1048576]
+    )
+    ceiling: Ceiling = Field(description="hits at infinite capacity")
+    largest_error: CurveError = Field(description="between the points")
+    capacity_blocks: list[Count] | None = Field(
+        description="capacities in blocks of `block_bytes`; null where that is", examples=[[15, 4053, 64854]]
+    )
+    capacity_bytes: list[Count] = Field(
+        description="the capacities in bytes", examples=[[15728640, 4249878528, 68004347904]]
+    )
+    capacity_gb: list[Annotated[float, Field(ge=0)]] = Field(
+        description="the capacities in binary GB; sent to /query they give these hits",
+        examples=[[0.0146484375, 3.9580078125, 63.333984375]],
+    )
+    hit_blocks: list[Count] = Field(description="blocks hit at each capacity", examples=[[12030, 26252, 103775]])
+    hit_tokens: list[Count] = Field(description="tokens hit at each capacity", examples=[[6159360, 13441024, 53132800]])
+    hit_rates: list[Rate] = Field(
+        description="hit_tokens / total_input_tokens; 0 where there are no tokens",
+        examples=[[0.042538830610943064, 0.09282871438113779, 0.36695488059929406]],
+    )
+
+
+class InstanceCurve(Curve):
+    """The curve of one instance."""
+
+    instance_id: str = Field(description="the model deployment", examples=["qwen3-chat"])
+
+
+class CurveAnswer(_AboutFacts):
+    """The whole hit-rate curve, for each instance and in total; exact at every point."""
+
+    total: Curve = Field(description="over all instances of the answer; each has the whole capacity to itself")
+    instances: list[InstanceCurve] = Field(
+        description="by instance_id: those asked for, or else those with a request in the window"
+    )
+
+
+class SmallestCapacity(_Answer):
+    """The smallest capacity that reaches a hit rate: a byte less does not."""
+
+    hit_rate_wanted: Rate | None = Field(description="the hit rate asked for; null for a share", examples=[0.3])
+    of_ceiling_wanted: Rate | None = Field(
+        description="the share of the ceiling asked for; null for a hit rate", examples=[0.95]
+    )
+    reachable: bool = Field(description="whether the ceiling is that high", examples=[True])
+    capacity_blocks: Count | None = Field(
+        default=None,
+        description="in blocks; null where it is not reachable or the facts have several charges",
+        examples=[23519],
+    )
+    capacity_bytes: Count | None = Field(
+        default=None, description="null where it is not reachable", examples=[24661458944]
+    )
+    capacity_gb: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="in binary GB; null where it is not reachable", examples=[22.9677734375]
+    )
+    hit_blocks: Count | None = Field(default=None, description="hits at that capacity; null where it is not reachable")
+    hit_tokens: Count | None = Field(default=None, description="the same in tokens; null where it is not reachable")
+    hit_rate: Rate | None = Field(
+        default=None, description="the hit rate at that capacity; null where it is not reachable", examples=[0.3000013]
+    )
+    of_ceiling: Rate | None = Field(
+        default=None, description="its share of the ceiling; null where it is not reachable", examples=[0.8034]
+    )
+
+
+class Capacities(_Answer):
+    """Smallest capacities: first for each hit rate, then for each share of the ceiling, in the order asked."""
+
+    requests: Count = Field(description="requests counted", examples=[12031])
+    total_input_tokens: Count = Field(description="sum of their prompt lengths", examples=[144793823])
+    block_bytes: Count | None = Field(
+        description="bytes of a block; null where the facts have several charges, or there are none", examples=[1048576]
+    )
+    ceiling: Ceiling = Field(description="hits at infinite capacity: the highest hit rate that can be reached")
+    capacities: list[SmallestCapacity] = Field(description="one for each value asked")
+
+
+class InstanceCapacities(Capacities):
+    """Smallest capacities of one instance."""
+
+    instance_id: str = Field(description="the model deployment", examples=["qwen3-chat"])
+
+
+class CapacityAnswer(_AboutFacts):
+    """The inverse of a query: the smallest capacity for a hit rate, for each instance and in total."""
+
+    total: Capacities = Field(
+        description="the smallest capacity that, given to each instance, reaches the hit rate over all of them"
+    )
+    instances: list[InstanceCapacities] = Field(
+        description="by instance_id: those asked for, or else those with a request in the window"
+    )
 
 
 class ParameterProblem(_Answer):

@@ -26,6 +26,8 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "fact.schema.json": _schema(RequestFact, _WRITTEN),
         "dead-letter-headers.schema.json": _schema(DeadLetterHeaders, _WRITTEN),
         "query-answer.schema.json": _schema(answers.QueryAnswer, _WRITTEN),
+        "curve-answer.schema.json": _schema(answers.CurveAnswer, _WRITTEN),
+        "capacity-answer.schema.json": _schema(answers.CapacityAnswer, _WRITTEN),
         "problem.schema.json": _schema(answers.Problem, _WRITTEN),
         "readiness.schema.json": _schema(answers.Readiness, _WRITTEN),
         "health.schema.json": _schema(answers.Health, _WRITTEN),

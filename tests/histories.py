@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from litehit.facts import FactBatch
-from litehit.projector import HitCurveProjector
+from litehit.projector import INFINITE, HitCurveProjector
 from schemas.fact import RequestFact
 from service.api.windows import TimeWindow
 from service.archive.archived_facts import ArchivedFacts
@@ -77,20 +77,28 @@ def segment_of(chain: ChainKey, base: int, end: int, facts: Sequence[RequestFact
     return SegmentInfo(chain, base, end, len(facts), min(times), max(times))
 
 
+def slow_hits(
+    facts: Sequence[RequestFact], capacity_bytes: Sequence[int], block_bytes: int | None
+) -> tuple[list[int], list[int]]:
+    """Hit blocks and hit tokens at each capacity, one fact at a time."""
+    hit_blocks, hit_tokens = [], []
+    for capacity in capacity_bytes:
+        hits = [
+            HitCurveProjector.project_bytes(fact.hit_curve, capacity, block_bytes or fact.block_bytes) for fact in facts
+        ]
+        hit_blocks.append(sum(hits))
+        hit_tokens.append(sum(hit * fact.block_size_tokens for hit, fact in zip(hits, facts, strict=True)))
+    return hit_blocks, hit_tokens
+
+
 def slow_summary(facts: Iterable[RequestFact], capacities: Sequence[float], block_bytes: int | None) -> dict[str, Any]:
     """The summary of an answer, one fact and one capacity at a time."""
     listed = list(facts)
     tokens = sum(fact.input_token_len for fact in listed)
-    hit_blocks, hit_tokens = [], []
-    for capacity in [*capacities, -1.0]:
-        hits = [
-            HitCurveProjector.project_bytes(
-                fact.hit_curve, HitCurveProjector.capacity_bytes(capacity), block_bytes or fact.block_bytes
-            )
-            for fact in listed
-        ]
-        hit_blocks.append(sum(hits))
-        hit_tokens.append(sum(hit * fact.block_size_tokens for hit, fact in zip(hits, listed, strict=True)))
+    asked = [HitCurveProjector.capacity_bytes(capacity) for capacity in capacities]
+    hit_blocks, hit_tokens = slow_hits(listed, [*asked, INFINITE], block_bytes)
+    more_blocks, more_tokens = slow_hits(listed, [one if one < 0 else one + 2**30 for one in asked], block_bytes)
+    gained = [more - hit for hit, more in zip(hit_tokens, more_tokens, strict=False)]
     rates = [hit / tokens if tokens else 0.0 for hit in hit_tokens]
     return {
         "requests": len(listed),
@@ -99,8 +107,25 @@ def slow_summary(facts: Iterable[RequestFact], capacities: Sequence[float], bloc
         "total_hit_blocks": hit_blocks[:-1],
         "total_hit_tokens": hit_tokens[:-1],
         "hit_rates": rates[:-1],
+        "of_ceiling": [hit / hit_tokens[-1] if hit_tokens[-1] else 1.0 for hit in hit_tokens[:-1]],
+        "gain_per_gb": {
+            "hit_blocks": [more - hit for hit, more in zip(hit_blocks, more_blocks, strict=False)],
+            "hit_tokens": gained,
+            "hit_rates": [gain / tokens if tokens else 0.0 for gain in gained],
+        },
         "ceiling": {"hit_blocks": hit_blocks[-1], "hit_tokens": hit_tokens[-1], "hit_rate": rates[-1]},
     }
+
+
+def slow_choice(facts: Iterable[RequestFact], window: TimeWindow, instance_ids: Collection[str]) -> list[RequestFact]:
+    """The facts that a call is about."""
+    return [
+        fact
+        for fact in facts
+        if (window.from_ns is None or fact.timestamp_ns >= window.from_ns)
+        and (window.to_ns is None or fact.timestamp_ns < window.to_ns)
+        and (not instance_ids or fact.instance_id in instance_ids)
+    ]
 
 
 def slow_answer(
@@ -111,13 +136,7 @@ def slow_answer(
     block_bytes: int | None,
 ) -> dict[str, Any]:
     """`total` and `instances` of an answer, the slow way."""
-    chosen = [
-        fact
-        for fact in facts
-        if (window.from_ns is None or fact.timestamp_ns >= window.from_ns)
-        and (window.to_ns is None or fact.timestamp_ns < window.to_ns)
-        and (not instance_ids or fact.instance_id in instance_ids)
-    ]
+    chosen = slow_choice(facts, window, instance_ids)
     answered = sorted(set(instance_ids) or {fact.instance_id for fact in chosen})
     return {
         "total": slow_summary(chosen, capacities, block_bytes),

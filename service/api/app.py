@@ -9,7 +9,10 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from prometheus_client import CollectorRegistry
 
+from service.api.answering import Facts
 from service.api.as_of import Lag
+from service.api.capacity import capacity_router
+from service.api.curve import curve_router
 from service.api.health import health_router
 from service.api.index import FactIndex
 from service.api.measure import MeasureCalls
@@ -59,7 +62,9 @@ def create_app(
     install_openapi(app)
     if index is not None:
         app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size))
-        app.include_router(query_router(index, lag))
+        facts = Facts(index, lag)
+        for router in (query_router, curve_router, capacity_router):
+            app.include_router(router(facts))
         status = (api_waiting(index.waiting), *status)
     app.include_router(health_router(release, status, registry))
 

@@ -145,6 +145,16 @@ class FactIndex:
         """The segments it has summed."""
         return [info for chain in self._chains.values() for info in chain.segments.values()]
 
+    def as_of(self) -> Sequence[tuple[ChainKey, Reach]]:
+        """How far the facts of each chain go now, by chain.
+
+        Raises:
+            IndexLoading: the store is not summed yet.
+        """
+        if self._loading is not None:
+            raise IndexLoading(self._loading)
+        return [(key, reach) for key, chain in sorted(self._chains.items()) if (reach := chain.reach) is not None]
+
     def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
         """Sum the facts of a window, exactly.
 

@@ -21,6 +21,15 @@ def problem_responses(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     return {int(status): {"description": status.phrase, "content": content} for status in statuses}
 
 
+ANSWER_PROBLEMS = problem_responses(
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+"""Of every call that is answered from facts."""
+
+
 def install_openapi(app: FastAPI) -> None:
     """Add the problem document, which FastAPI knows only in media type application/json, to the app's schemas."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -9,16 +11,36 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
-from service.api.windows import TimeWindow, parse_time
+from service.api.windows import TimeWindow, format_time, parse_time
 
 MAX_VALUES = 1000
+MAX_TARGETS = 100
+MIN_POINTS, MAX_POINTS = 2, 10_000
+MAX_LINES = 10_000
+
+_ONCE = ("from", "to", "block_bytes", "points", "limit", "cursor")
+_EPOCH_SECONDS = re.compile(r"[1-9]\d{9,10}", re.ASCII)
+_EPOCH_MILLISECONDS = re.compile(r"[1-9]\d{11,12}", re.ASCII)
 
 
 def _nanoseconds(value: Any) -> int:
     try:
-        return parse_time(value)
+        nanoseconds = parse_time(value)
+        _refuse_other_units(value, nanoseconds)
     except ValueError as error:
         raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
+    return nanoseconds
+
+
+def _refuse_other_units(text: str, nanoseconds: int) -> None:
+    """Raise ValueError for an integer that is a time of today in seconds or milliseconds: it would select nothing."""
+    for pattern, unit, factor in ((_EPOCH_SECONDS, "seconds", 10**9), (_EPOCH_MILLISECONDS, "milliseconds", 10**6)):
+        if pattern.fullmatch(text):
+            meant = nanoseconds * factor
+            raise ValueError(
+                f"looks like {unit} since the epoch, but integers are nanoseconds; for {format_time(meant)} send "
+                f"{meant}, or if {format_time(nanoseconds)} is meant, send that"
+            )
 
 
 _Instant = Annotated[
@@ -28,25 +50,30 @@ _Instant = Annotated[
 ]
 _CapacityGb = Annotated[float, Field(allow_inf_nan=False)]
 _InstanceId = Annotated[str, Field(min_length=1)]
+# Decimals as they were sent: .1 is a tenth, which no binary fraction is.
+_Share = Annotated[
+    Decimal, Field(ge=0, le=1, max_digits=40), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
+
+_CAPACITIES = Field(
+    min_length=1,
+    max_length=MAX_VALUES,
+    description="a finite number of binary GB (1024**3 bytes), negative for infinite; repeat it for up to 1,000 "
+    "capacities, answered in the order given",
+    examples=[[8, 64, -1]],
+)
 
 
-class QueryParameters(BaseModel):
-    """What `/query` is asked; a name that is not here is refused, so that a typo never gives a default."""
+class FactsSelected(BaseModel):
+    """Which facts a call is about; a name that is not here is refused, so that a typo never gives a default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    capacity_gb: list[_CapacityGb] = Field(
-        min_length=1,
-        max_length=MAX_VALUES,
-        description="a finite number of binary GB (1024**3 bytes), negative for infinite; repeat it for up to 1,000 "
-        "capacities, answered in the order given",
-        examples=[[8, 64, -1]],
-    )
     instance_id: list[_InstanceId] = Field(
         default=[],
         max_length=MAX_VALUES,
-        description="an instance to sum; repeat it for several, leave it out for all. An id that no fact has is 404; "
-        "one without facts in the window is summed to 0",
+        description="an instance; repeat it for several, leave it out for all. An id that no fact has is 404; one "
+        "without facts in the window counts 0",
         examples=[["qwen3-chat"]],
     )
     from_: _Instant | None = Field(
@@ -57,11 +84,6 @@ class QueryParameters(BaseModel):
     )
     to: _Instant | None = Field(
         default=None, description="first instant past the window, written as `from`; leave it out for an open end"
-    )
-    block_bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = Field(
-        default=None,
-        description="bytes to charge every block instead of what each fact carries (what if?), an integer from 1",
-        examples=[1048576],
     )
 
     @property
@@ -77,6 +99,50 @@ class QueryParameters(BaseModel):
         return TimeWindow(self.from_, self.to)
 
 
+class Selected(FactsSelected):
+    """Which facts a call is about, and what a block is charged."""
+
+    block_bytes: Annotated[int, Field(ge=1, lt=2**63)] | None = Field(
+        default=None,
+        description="bytes to charge every block instead of what each fact carries (what if?), an integer from 1",
+        examples=[1048576],
+    )
+
+
+class QueryParameters(Selected):
+    """What `/query` and `/query/requests` are asked."""
+
+    capacity_gb: list[_CapacityGb] = _CAPACITIES
+
+
+class CurveParameters(Selected):
+    """What `/curve` is asked."""
+
+    points: Annotated[int, Field(ge=MIN_POINTS, le=MAX_POINTS)] | None = Field(
+        default=None,
+        description=f"points of a curve at most, {MIN_POINTS} to {MAX_POINTS:,}; leave it out for every breakpoint",
+        examples=[200],
+    )
+
+
+class CapacityParameters(Selected):
+    """What `/capacity` is asked."""
+
+    hit_rate: list[_Share] = Field(
+        default=[],
+        max_length=MAX_TARGETS,
+        description=f"a hit rate to reach, a decimal from 0 to 1; repeat it for up to {MAX_TARGETS}",
+        examples=[[0.3]],
+    )
+    of_ceiling: list[_Share] = Field(
+        default=[],
+        max_length=MAX_TARGETS,
+        description="a share of the ceiling to reach, a decimal from 0 to 1 (.95: 95 % of what an infinite cache "
+        f"hits); repeat it for up to {MAX_TARGETS}",
+        examples=[[0.9, 0.95, 0.99]],
+    )
+
+
 def refuse_repeats(request: Request) -> None:
     """Refuse a second value of a parameter that takes one, of which a reader of the call could expect either.
 
@@ -84,7 +150,7 @@ def refuse_repeats(request: Request) -> None:
         ApiProblem: names the parameters.
     """
     problems = []
-    for name in ("from", "to", "block_bytes"):
+    for name in _ONCE:
         values = request.query_params.getlist(name)
         if len(values) > 1:
             problems.append(parameter_problem(name, ", ".join(values), f"is given {len(values)} times; send it once"))

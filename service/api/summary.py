@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from litehit.projector import HitCurveProjector
+from litehit.projector import INFINITE, HitCurveProjector
 from litehit.totals import SlotTotals
-from schemas.answers import Ceiling
+from schemas.answers import Ceiling, Gain
 from service.api.sums import GroupKey, HitSums
+
+_ONE_GB = HitCurveProjector.capacity_bytes(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +27,60 @@ class Question:
     block_bytes: int | None = None
 
 
-def tally(question: Question, groups: Iterable[tuple[GroupKey, HitSums]]) -> SlotTotals:
-    """Add up groups."""
-    totals = SlotTotals(tuple(question.capacity_gb))
-    capacities = [*map(HitCurveProjector.capacity_bytes, question.capacity_gb)]
-    for key, sums in groups:
-        charge = question.block_bytes or key.block_bytes
-        totals.add(
-            requests=sums.requests,
-            input_tokens=sums.input_tokens,
-            hit_blocks=sums.hits(HitCurveProjector.capacities_blocks(capacities, charge)).tolist(),
-            ceiling_blocks=sums.ceiling(),
-            block_size_tokens=key.block_size_tokens,
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Sums over some groups.
+
+    Attributes:
+        asked: at the capacities of the question.
+        next_gb: at one GB more than each.
+    """
+
+    asked: SlotTotals
+    next_gb: SlotTotals
+
+    @classmethod
+    def of(cls, question: Question, groups: Iterable[tuple[GroupKey, HitSums]]) -> Tally:
+        """Add up groups."""
+        tally = cls.zero(question)
+        capacities = [*map(HitCurveProjector.capacity_bytes, question.capacity_gb)]
+        grown = [capacity if capacity == INFINITE else capacity + _ONE_GB for capacity in capacities]
+        for key, sums in groups:
+            charge = question.block_bytes or key.block_bytes
+            hits = sums.hits(HitCurveProjector.capacities_blocks([*capacities, *grown], charge)).tolist()
+            ceiling = sums.ceiling()
+            for totals, hit_blocks in ((tally.asked, hits[: len(grown)]), (tally.next_gb, hits[len(grown) :])):
+                totals.add(
+                    requests=sums.requests,
+                    input_tokens=sums.input_tokens,
+                    hit_blocks=hit_blocks,
+                    ceiling_blocks=ceiling,
+                    block_size_tokens=key.block_size_tokens,
+                )
+        return tally
+
+    @classmethod
+    def sum(cls, question: Question, tallies: Iterable[Tally]) -> Tally:
+        """Add up tallies of the same question."""
+        total = cls.zero(question)
+        for one in tallies:
+            total.asked.merge(one.asked)
+            total.next_gb.merge(one.next_gb)
+        return total
+
+    @classmethod
+    def zero(cls, question: Question) -> Tally:
+        """No facts."""
+        return cls(SlotTotals(tuple(question.capacity_gb)), SlotTotals(tuple(question.capacity_gb)))
+
+    def summary(self) -> dict[str, Any]:
+        """The fields of `schemas.answers.Summary`."""
+        asked = self.asked
+        ceiling = Ceiling(hit_blocks=asked.ceiling_blocks, hit_tokens=asked.ceiling_tokens, hit_rate=asked.ceiling_rate)
+        gained_tokens = [more - now for now, more in zip(asked.hit_tokens, self.next_gb.hit_tokens, strict=True)]
+        gain = Gain(
+            hit_blocks=[more - now for now, more in zip(asked.hit_blocks, self.next_gb.hit_blocks, strict=True)],
+            hit_tokens=gained_tokens,
+            hit_rates=[tokens / asked.input_tokens if asked.input_tokens else 0.0 for tokens in gained_tokens],
         )
-    return totals
-
-
-def add_up(question: Question, tallies: Iterable[SlotTotals]) -> SlotTotals:
-    """Add up tallies of the same question."""
-    totals = SlotTotals(tuple(question.capacity_gb))
-    for one in tallies:
-        totals.merge(one)
-    return totals
-
-
-def summary(totals: SlotTotals) -> dict[str, Any]:
-    """The fields of `schemas.answers.Summary`."""
-    ceiling = Ceiling(hit_blocks=totals.ceiling_blocks, hit_tokens=totals.ceiling_tokens, hit_rate=totals.ceiling_rate)
-    return {**totals.summary(), "ceiling": ceiling}
+        return {**asked.summary(), "of_ceiling": asked.of_ceiling, "gain_per_gb": gain, "ceiling": ceiling}

@@ -34,7 +34,7 @@ def walk(node: Any) -> Iterator[dict[str, Any]]:
 def test_it_is_an_openapi_document(document: dict[str, Any]) -> None:
     OpenAPI.model_validate(document)
     assert document["openapi"].startswith("3.1")
-    assert {"/query", "/healthz", "/readyz", "/metrics"} <= document["paths"].keys()
+    assert {"/query", "/curve", "/capacity", "/healthz", "/readyz", "/metrics"} <= document["paths"].keys()
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 def test_every_parameter_and_field_is_described(document: dict[str, Any]) -> None:
     query = document["paths"]["/query"]["get"]
-    assert [one["name"] for one in query["parameters"]] == ["capacity_gb", "instance_id", "from", "to", "block_bytes"]
+    assert [one["name"] for one in query["parameters"]] == ["instance_id", "from", "to", "block_bytes", "capacity_gb"]
     assert all(one["description"] for one in query["parameters"])
     for name in ("Summary", "AsOf", "Ceiling", "Problem", "ParameterProblem", "WindowAnswer"):
         model = getattr(answers, name)

@@ -37,6 +37,12 @@ def test_an_answer_in_full(filled: FactIndex, client: Client) -> None:
             "total_hit_blocks": [7, 10, 0, 7],
             "total_hit_tokens": [28, 40, 0, 28],
             "hit_rates": [0.07, 0.1, 0.0, 0.07],
+            "of_ceiling": [0.7, 1.0, 0.0, 0.7],
+            "gain_per_gb": {
+                "hit_blocks": [1, 0, 7, 1],
+                "hit_tokens": [4, 0, 28, 4],
+                "hit_rates": [0.01, 0.0, 0.07, 0.01],
+            },
             "ceiling": {"hit_blocks": 10, "hit_tokens": 40, "hit_rate": 0.1},
         },
         "instances": [
@@ -48,6 +54,12 @@ def test_an_answer_in_full(filled: FactIndex, client: Client) -> None:
                 "total_hit_blocks": [7, 10, 0, 7],
                 "total_hit_tokens": [28, 40, 0, 28],
                 "hit_rates": [28 / 300, 40 / 300, 0.0, 28 / 300],
+                "of_ceiling": [0.7, 1.0, 0.0, 0.7],
+                "gain_per_gb": {
+                    "hit_blocks": [1, 0, 7, 1],
+                    "hit_tokens": [4, 0, 28, 4],
+                    "hit_rates": [4 / 300, 0.0, 28 / 300, 4 / 300],
+                },
                 "ceiling": {"hit_blocks": 10, "hit_tokens": 40, "hit_rate": 40 / 300},
             },
             {
@@ -58,6 +70,8 @@ def test_an_answer_in_full(filled: FactIndex, client: Client) -> None:
                 "total_hit_blocks": [0, 0, 0, 0],
                 "total_hit_tokens": [0, 0, 0, 0],
                 "hit_rates": [0.0, 0.0, 0.0, 0.0],
+                "of_ceiling": [1.0, 1.0, 1.0, 1.0],
+                "gain_per_gb": {"hit_blocks": [0] * 4, "hit_tokens": [0] * 4, "hit_rates": [0.0] * 4},
                 "ceiling": {"hit_blocks": 0, "hit_tokens": 0, "hit_rate": 0.0},
             },
         ],

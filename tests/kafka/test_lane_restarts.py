@@ -17,7 +17,7 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.fact import RequestFact
-from service.api.summary import Question, tally
+from service.api.summary import Question, Tally
 from service.api.sums import sums_of
 from service.archive.open_store import open_store
 from service.errors import BatchAborted
@@ -386,7 +386,7 @@ def assert_counters_are_those_of_a_query(status: LanesStatus, settings: Settings
     for instance in instances:
         capacities = instance.config.capacity_gb
         groups = [(key, group) for key, group in sums.items() if key.instance_id == instance.config.instance_id]
-        answer = tally(Question(capacities), groups)
+        answer = Tally.of(Question(capacities), groups).asked
         assert instance.totals == answer
         compared |= set(capacities)
     return compared

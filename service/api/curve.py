@@ -1,0 +1,122 @@
+"""`GET /curve`: the whole hit-rate curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic_core import to_json
+
+from litehit.projector import HitCurveProjector
+from schemas.answers import CurveAnswer, CurveError
+from service.api.answering import About, Facts
+from service.api.capacity import ceiling_of
+from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
+from service.api.grouping import by_instance
+from service.api.hit_function import HitFunction, Integers
+from service.api.index import Selection
+from service.api.openapi import ANSWER_PROBLEMS
+from service.api.parameters import CurveParameters, refuse_repeats
+from service.api.problems import invalid_parameters, parameter_problem
+
+MAX_BREAKPOINTS = 2_000_000
+"""Of one answer: what it may take of memory and of the reader's."""
+
+_CHUNK = 8192  # numbers written at once
+
+
+def curve_router(facts: Facts) -> APIRouter:
+    """The call."""
+    router = APIRouter(tags=["hit rates"])
+
+    @router.get(
+        "/curve",
+        summary="The whole hit-rate curve",
+        response_model=CurveAnswer,
+        responses=ANSWER_PROBLEMS,
+        dependencies=[Depends(refuse_repeats)],
+    )
+    def curve(request: Request, parameters: Annotated[CurveParameters, Query()]) -> Response:
+        """Hits as a function of the capacity: for each instance and in total, exact at every point.
+
+        With `points`, at most so many, chosen at about equal rises of the hits, so that they serve a linear and a
+        logarithmic axis; `largest_error` bounds what interpolation between them may be off by. Without, every
+        breakpoint: facts of one charge are linear between them, to the block.
+        """
+        return facts.answer(request, parameters, lambda selection, about: _answer(parameters, selection, about))
+
+    return router
+
+
+def _answer(parameters: CurveParameters, selection: Selection, about: About) -> bytes | Iterator[bytes]:
+    total = HitFunction(selection.groups, parameters.block_bytes)
+    instances = {
+        instance_id: HitFunction(groups, parameters.block_bytes)
+        for instance_id, groups in by_instance(selection, parameters.instance_id).items()
+    }
+    count = parameters.points
+    if count is not None:
+        return b"".join(_document(total, instances, about, lambda function: chosen_points(function, count)))
+    breakpoints = 2 * count_breakpoints(total)  # each comes up in its instance's curve and in the total's
+    if breakpoints > MAX_BREAKPOINTS:
+        reason = (
+            f"is missing, and the answer would have {breakpoints:,} points, {MAX_BREAKPOINTS:,} at most are given; "
+            f"send points=1000, or ask for fewer instances"
+        )
+        raise invalid_parameters([parameter_problem("points", None, reason)])
+    return _document(total, instances, about, every_breakpoint)
+
+
+def _document(
+    total: HitFunction,
+    instances: Mapping[str, HitFunction],
+    about: About,
+    points: Callable[[HitFunction], CurvePoints],
+) -> Iterator[bytes]:
+    """A `CurveAnswer` in parts; what is in memory at once is the points of one curve, and never the text."""
+    yield b'{"total":'
+    yield from _curve(total, points(total))
+    yield b',"instances":['
+    for place, (instance_id, function) in enumerate(instances.items()):
+        yield b"," if place else b""
+        yield from _curve(function, points(function), instance_id=instance_id)
+    yield b"]," + to_json({"window": about.window, "as_of": about.as_of}, by_alias=True)[1:]
+
+
+def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[bytes]:
+    charge, unit, rate = function.block_bytes, function.unit_bytes, function.rate
+    head = {
+        **more,
+        "requests": function.requests,
+        "total_input_tokens": function.input_tokens,
+        "block_bytes": charge,
+        "block_size_tokens": function.block_size_tokens,
+        "unit_bytes": unit,
+        "ceiling": ceiling_of(function),
+        "largest_error": CurveError(
+            hit_blocks=points.errors.blocks,
+            hit_tokens=points.errors.tokens,
+            hit_rate=rate(points.errors.tokens),
+            rise_hit_rate=rate(points.errors.rise_tokens),
+        ),
+    }
+    yield to_json(head)[:-1]
+    if charge is None:
+        yield b',"capacity_blocks":null'
+    else:
+        yield from _column("capacity_blocks", points.units, int)
+    yield from _column("capacity_bytes", points.units, lambda units: units * unit)
+    yield from _column("capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_bytes(units * unit))
+    yield from _column("hit_blocks", points.hits.blocks, int)
+    yield from _column("hit_tokens", points.hits.tokens, int)
+    yield from _column("hit_rates", points.hits.tokens, rate)
+    yield b"}"
+
+
+def _column(name: str, numbers: Integers, shown: Callable[[int], float]) -> Iterator[bytes]:
+    yield b',"' + name.encode() + b'":['
+    for start in range(0, len(numbers), _CHUNK):
+        listed = to_json([shown(number) for number in numbers[start : start + _CHUNK].tolist()])[1:-1]
+        yield b"," + listed if start else listed
+    yield b"]"
