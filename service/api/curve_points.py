@@ -148,7 +148,7 @@ def _probes(pieces: list[_Piece], count: int) -> Integers:
     return everywhere if len(everywhere) <= count else everywhere[_equal_rises(about, count)]
 
 
-def _equal_rises(hits: Integers | np.ndarray, count: int) -> Int64Array:
+def _equal_rises(hits: Integers, count: int) -> Int64Array:
     """At most `count` places, two at least: the ends, those at equal rises, and those before a jump beyond such a rise.
 
     Args:

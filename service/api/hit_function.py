@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, gcd
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from litehit.curves import Int64Array
 from litehit.projector import HitCurveProjector
 from service.api.sums import GroupKey, HitSums
 
-Integers: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
+Integers: TypeAlias = NDArray[Any]
 """int64, or Python's integers where 64 bits may not do."""
 
 _CAPACITY_BITS = 63
