@@ -13,7 +13,8 @@ from service.archive.archived_facts import ArchivedFacts
 from service.archive.decode import FetchedFacts, decode
 from service.archive.errors import AlreadyExists, ArchiveDisagrees, UndecodableFact
 from service.archive.listener import FactListener
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table, segment_path
+from service.archive.segment import ChainKey, SegmentInfo, describe, read_table, segment_path
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.archive.tail import OpenTail, SegmentLimits
 from service.crash_points import CrashPoint, crash_point

@@ -17,22 +17,10 @@ from service.archive.store import Store
 
 FACTS_FOLDER = "facts"
 FORMAT_VERSION = 1
-ROW_GROUP_ROWS = 65_536
-"""Rows that share their statistics: the grain at which a window or an instance skips data."""
 
 _KEY_PREFIX = "litehit."
+_OPTIONAL = ("gap_end", "archived_ns", "expired_rows")
 _NAME = re.compile(rf"{FACTS_FOLDER}/([^/]+)/([^/]+)/(\d{{5}})/(\d{{20}})\.parquet")
-# How Parquet encodes the columns: a few values over and over through dictionaries, other numbers as differences. Two
-# thirds of the size and four times the speed of pyarrow's own choice, which tries a dictionary for everything.
-_REPETITIVE = ["instance_id", "block_size_tokens", "block_bytes"]
-_NUMBERS = [
-    "timestamp_ns",
-    "input_token_len",
-    "hit_curve.list.element.start_required_blocks",
-    "hit_curve.list.element.run_length",
-    "fact_offset",
-    "source_offset",
-]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,10 +44,14 @@ class SegmentInfo:
         base_offset: first offset it covers.
         end_offset: first offset it no longer covers; between facts and at the end lie offsets that hold none, such
             as transaction markers.
-        rows: facts in it, at least 1.
-        first_time_ns, last_time_ns: earliest and latest time of a fact, nanoseconds (facts need not be in order).
+        rows: facts in it, at least 1; 0 where they were removed.
+        first_time_ns, last_time_ns: earliest and latest time of a fact, nanoseconds (facts need not be in order); where
+            they were removed, of those.
         gap_end: the offsets from the base to here are missing, since they expired before they were archived; None
             where nothing is.
+        archived_ns: when the newest of the segments that were merged into it came into the store, nanoseconds since
+            1970; None for one that was not merged, whose file's own time says it.
+        expired_rows: so many facts stood in these offsets and were removed by retention; None where none were.
     """
 
     chain: ChainKey
@@ -69,6 +61,8 @@ class SegmentInfo:
     first_time_ns: int
     last_time_ns: int
     gap_end: int | None = None
+    archived_ns: int | None = None
+    expired_rows: int | None = None
 
     @property
     def first_offset(self) -> int:
@@ -93,8 +87,7 @@ class SegmentInfo:
             "first_time_ns": self.first_time_ns,
             "last_time_ns": self.last_time_ns,
         }
-        if self.gap_end is not None:
-            fields["gap_end"] = self.gap_end
+        fields |= {name: value for name in _OPTIONAL if (value := getattr(self, name)) is not None}
         return {f"{_KEY_PREFIX}{name}": str(value) for name, value in fields.items()}
 
     @classmethod
@@ -130,7 +123,7 @@ class SegmentInfo:
             number("rows"),
             number("first_time_ns"),
             number("last_time_ns"),
-            number("gap_end") if f"{_KEY_PREFIX}gap_end".encode() in (metadata or {}) else None,
+            **{name: number(name) for name in _OPTIONAL if f"{_KEY_PREFIX}{name}".encode() in (metadata or {})},
         )
 
 
@@ -149,30 +142,16 @@ def parse_path(path: str) -> tuple[ChainKey, int] | None:
 
 
 def describe(
-    chain: ChainKey, base_offset: int, end_offset: int, table: pa.Table, gap_end: int | None = None
+    chain: ChainKey,
+    base_offset: int,
+    end_offset: int,
+    table: pa.Table,
+    gap_end: int | None = None,
+    archived_ns: int | None = None,
 ) -> SegmentInfo:
     """What the segment of these facts is called and holds; the table is of `FACT_SCHEMA`, with a row at least."""
     times = pc.min_max(table["timestamp_ns"]).as_py()
-    return SegmentInfo(chain, base_offset, end_offset, table.num_rows, times["min"], times["max"], gap_end)
-
-
-def encode(info: SegmentInfo, table: pa.Table) -> memoryview:
-    """The file's bytes; the same facts give the same bytes."""
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink,
-        FACT_SCHEMA,
-        compression="zstd",
-        use_dictionary=_REPETITIVE,
-        column_encoding=dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED"),
-        # Readers of any make find a plain Parquet schema, not Arrow's own copy of it.
-        store_schema=False,
-        # Parquet's own; without it a disk's flipped bits may decode as other numbers.
-        write_page_checksum=True,
-    ) as writer:
-        writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        writer.add_key_value_metadata(info.metadata())
-    return memoryview(sink.getvalue()).cast("B")
+    return SegmentInfo(chain, base_offset, end_offset, table.num_rows, times["min"], times["max"], gap_end, archived_ns)
 
 
 def read_info(store: Store, path: str) -> SegmentInfo:
@@ -216,10 +195,16 @@ def inspect(path: str, source: pa.NativeFile) -> SegmentInfo:
             raise SegmentError(path, f"its columns are not those of facts: {', '.join(schema.names)}")
     if info.gap_end is not None and info.gap_end <= info.base_offset:
         raise SegmentError(path, f"its gap ends at offset {info.gap_end}, which is not behind its base")
-    if not 0 < info.rows == file.metadata.num_rows <= info.end_offset - info.first_offset:
+    facts = info.rows if info.expired_rows is None else info.expired_rows
+    if (
+        info.rows != file.metadata.num_rows
+        or (info.rows and info.expired_rows is not None)
+        or not 0 < facts <= info.end_offset - info.first_offset
+    ):
+        removed = "" if info.expired_rows is None else f" and {info.expired_rows} removed"
         raise SegmentError(
             path,
-            f"{file.metadata.num_rows} rows, but its metadata says {info.rows} "
+            f"{file.metadata.num_rows} rows, but its metadata says {info.rows}{removed} "
             f"in offsets {info.first_offset} to {info.end_offset}",
         )
     return info

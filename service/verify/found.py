@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from schemas.dead_letter import SOURCE_HEADER
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.decode import source_header
-from service.archive.segment import SegmentInfo, damage, describe, encode, read_table
+from service.archive.segment import SegmentInfo, damage, describe, read_table
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.errors import Difference
 from service.records import Headers, SourceRecord

@@ -17,7 +17,8 @@ from service.archive.catalog import Catalog
 from service.archive.errors import StoreError
 from service.archive.local_store import LocalStore
 from service.archive.reader import read_segment
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment_writer import encode
 from service.archive.store import StoredFile
 from tests.histories import fact, rows_of
 

@@ -17,7 +17,8 @@ from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
 from service.archive.catalog import Catalog
 from service.archive.errors import ArchiveError
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table
+from service.archive.segment import ChainKey, SegmentInfo, describe, read_table
+from service.archive.segment_writer import encode
 from service.cli.verify import document, sentences
 from service.errors import Difference
 from service.settings import Settings

@@ -8,7 +8,8 @@ from service.archive.catalog import Catalog
 from service.archive.errors import ChainBroken, StoreError
 from service.archive.object_store import ObjectStore
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from tests.archive_facts import START_NS, made_facts
 

@@ -11,7 +11,8 @@ from service.archive.chain import Chain
 from service.archive.chain_end import Held, find_end
 from service.archive.errors import ChainBroken, OffsetsMissing
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from tests.archive_facts import made_facts
 

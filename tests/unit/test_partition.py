@@ -12,7 +12,8 @@ from service.archive.decode import FetchedFacts
 from service.archive.errors import ArchiveDisagrees, SegmentError, StoreError, UndecodableFact
 from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode, read_table
+from service.archive.segment import ChainKey, SegmentInfo, describe, read_table
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.archive.tail import SegmentLimits
 from service.metrics import ArchiveMetrics

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.archive import segment
+from service.archive import segment_writer
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.errors import NotFound, SegmentError, StoreError
 from service.archive.open_store import open_store
 from service.archive.reader import ArchiveReader, FactFilter, read_file, read_segment
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from tests.archive_facts import SECOND_NS, START_NS, made_facts
 
@@ -39,7 +40,7 @@ def many_groups() -> tuple[Store, SegmentInfo]:
     """A segment of 24 facts in row groups of 5."""
     store = open_store("memory://")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "ROW_GROUP_ROWS", 5)
+        patch.setattr(segment_writer, "ROW_GROUP_ROWS", 5)
         return store, put(store, CHAIN, 0, 24)
 
 
@@ -65,7 +66,7 @@ def test_a_filter_reads_exactly_its_facts(
 def test_row_groups_outside_the_window_are_not_read(tmp_path: Path) -> None:
     """Damage in a row group shows only to those who read it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "ROW_GROUP_ROWS", 5)
+        patch.setattr(segment_writer, "ROW_GROUP_ROWS", 5)
         info = put(open_store(str(tmp_path)), CHAIN, 0, 24)
     path = tmp_path / info.path
     whole = bytearray(path.read_bytes())

@@ -13,16 +13,8 @@ from litehit.projector import HitCurveProjector
 from service.archive.archived_facts import FACT_SCHEMA, ArchivedFacts
 from service.archive.errors import SegmentError
 from service.archive.open_store import open_store
-from service.archive.segment import (
-    ChainKey,
-    SegmentInfo,
-    describe,
-    encode,
-    parse_path,
-    read_info,
-    read_table,
-    segment_path,
-)
+from service.archive.segment import ChainKey, SegmentInfo, describe, parse_path, read_info, read_table, segment_path
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from tests.archive_facts import made_facts
 from tests.facts_strategies import archived_facts
@@ -57,13 +49,6 @@ def test_a_slice_of_a_table_is_the_slice_of_its_facts(facts: ArchivedFacts) -> N
     part = ArchivedFacts.from_table(facts.to_table().slice(1))
     assert list(part.facts) == list(facts.facts)[1:]
     assert part.facts.hit_curves.offsets[0] == 0
-
-
-def test_the_same_facts_give_the_same_bytes_however_they_came() -> None:
-    table = made_facts(1000).to_table()
-    pieces = pa.concat_tables([table.slice(0, 3), table.slice(3, 500), table.slice(503)])
-    info = describe(CHAIN, 0, 1000, table)
-    assert bytes(encode(info, table)) == bytes(encode(info, pieces))
 
 
 def test_the_name_and_the_metadata_are_as_published() -> None:
@@ -142,6 +127,8 @@ def broken(facts: ArchivedFacts, **metadata: str) -> bytes:
         ({"gap_end": "1"}, "10 rows, .* in offsets 1 to 10"),
         ({"gap_end": "0"}, "its gap ends at offset 0, which is not behind its base"),
         ({"gap_end": "x"}, "gap_end is 'x', not an integer"),
+        ({"expired_rows": "3"}, "10 rows, but its metadata says 10 and 3 removed"),
+        ({"rows": "0", "expired_rows": "10"}, "10 rows, but its metadata says 0 and 10 removed"),
     ],
 )
 def test_a_contradiction_is_named(metadata: dict[str, str], message: str) -> None:
@@ -199,6 +186,21 @@ def test_a_gap_is_in_the_metadata_and_read_back() -> None:
     assert info.first_offset == 47
     metadata = pq.ParquetFile(store.open(info.path)).metadata.metadata
     assert metadata[b"litehit.gap_end"] == b"47"
+
+
+def test_a_segment_whose_facts_were_removed_says_how_many_and_has_no_rows() -> None:
+    store = open_store("memory://")
+    info = SegmentInfo(CHAIN, 40, 60, 0, 5, 9, expired_rows=17)
+    store.create(info.path, encode(info, FACT_SCHEMA.empty_table()))
+    assert read_table(store, info.path) == (info, FACT_SCHEMA.empty_table())
+
+
+def test_a_merged_segment_says_when_its_facts_came() -> None:
+    store = open_store("memory://")
+    table = made_facts(5).to_table()
+    info = describe(CHAIN, 0, 5, table, archived_ns=7)
+    store.create(info.path, encode(info, table))
+    assert read_info(store, info.path).archived_ns == 7
 
 
 def test_every_flipped_bit_of_the_data_is_noticed() -> None:

@@ -12,7 +12,8 @@ import pytest
 from schemas.dead_letter import SOURCE_HEADER
 from service.archive.errors import SegmentError
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, SegmentInfo, describe, encode
+from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.errors import Difference
 from service.records import SourceRecord

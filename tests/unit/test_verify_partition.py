@@ -15,7 +15,8 @@ from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.decode import FetchedFacts, decode, source_header
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, describe, encode, segment_path
+from service.archive.segment import ChainKey, describe, segment_path
+from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.errors import Difference
 from service.lanes.lane import Lane, LaneTargets
