@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from service.archive.chain import Chain
-from service.archive.errors import NotFound, SegmentError
+from service.archive.errors import Changed, NotFound, SegmentError
 from service.archive.segment import FACTS_FOLDER, ChainKey, SegmentInfo, parse_path, read_info
 from service.archive.store import Store, StoredFile
 
@@ -18,11 +18,13 @@ _READERS = 8  # footers read at once: an object store answers each after tens of
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a refresh found, in order of chain and offset.
+    """What a refresh found, in the order of `CatalogView.segments`: from one whole view to the next.
+
+    Where segments were merged, they are removed and what they were merged into is added, in one step.
 
     Attributes:
-        added: segments that were not known; a replaced file counts as removed and added.
-        removed: segments that are gone.
+        added: segments that count now and did not before.
+        removed: segments that counted before and do not now.
         damaged: files that turned out to be unreadable.
     """
 
@@ -45,11 +47,13 @@ class CatalogView:
     def generations(self) -> tuple[tuple[str, str], ...]:
         """(topic, generation) in order of first appearance, which is that of their earliest facts; ties by name.
 
+        Facts that expired since count in it.
+
         The facts' own times are used because those of files do not survive a copy of the store.
         """
         firsts: dict[tuple[str, str], int] = {}
         for key, chain in self.chains.items():
-            for segment in chain.segments:
+            for segment in (*chain.expired, *chain.segments):
                 generation = (key.topic, key.generation)
                 firsts[generation] = min(segment.first_time_ns, firsts.get(generation, segment.first_time_ns))
         return tuple(sorted(firsts, key=lambda generation: (firsts[generation], generation)))
@@ -85,7 +89,7 @@ class Catalog:
     def __init__(self, store: Store, topic: str | None = None) -> None:
         self.store = store
         self._prefix = FACTS_FOLDER if topic is None else f"{FACTS_FOLDER}/{topic}"
-        self._files: dict[str, tuple[str, SegmentInfo | SegmentError]] = {}
+        self._files: dict[str, _Known] = {}
         self._view = CatalogView()
         self._lock = threading.Lock()
 
@@ -102,56 +106,89 @@ class Catalog:
         """
         return self._view.chain(key).next_offset
 
-    def refresh(self) -> Changes:
+    def refresh(self, chain: ChainKey | None = None) -> Changes:
         """List the store and read the footers of what is new.
+
+        Args:
+            chain: look only at this one; None at all.
 
         Raises:
             StoreError: the store can't be reached; the view stays as it was.
         """
+        prefix = self._prefix if chain is None else chain.folder
         with self._lock:
-            listed = {file.path: file for file in self.store.list(self._prefix) if parse_path(file.path)}
-            new = [file for path, file in listed.items() if self.version(path) != file.version]
-            gone = [path for path in self._files if path not in listed]
-            if not new and not gone:
-                return Changes()
-            with ThreadPoolExecutor(_READERS) as readers:
-                read = dict(zip([file.path for file in new], readers.map(self._read, new), strict=True))
-            known = dict(self._files)
-            dropped = [known.pop(path)[1] for path in (*gone, *read) if path in known]
-            # A file may go away between the listing and the reading.
-            found = {path: entry for path, entry in read.items() if entry is not None}
-            known.update({path: (listed[path].version, entry) for path, entry in found.items()})
-            self._replace(known)
-        return Changes(
-            added=tuple(entry for entry in found.values() if isinstance(entry, SegmentInfo)),
-            removed=tuple(entry for entry in dropped if isinstance(entry, SegmentInfo)),
-            damaged=tuple(entry for entry in found.values() if isinstance(entry, SegmentError)),
-        )
+            before, files = self._view, self._files
+            listed = self._list(prefix)
+            while True:
+                files = self._known(files, prefix, listed)
+                view = before if files == self._files else _view(files)
+                if not set(view.faults) - set(before.faults):
+                    break
+                # A listing takes a while, and may so have seen segments before they were merged, and not have seen
+                # them when they were deleted for it. What two in a row show is so.
+                again = self._list(prefix)
+                if again == listed:
+                    break
+                listed = again
+            damaged = [
+                known.entry
+                for path, known in files.items()
+                if isinstance(known.entry, SegmentError) and known != self._files.get(path)
+            ]
+            self._files, self._view = files, view
+        if view is before:
+            return Changes()
+        old, new = before.segments, view.segments
+        return Changes(_without(new, old), _without(old, new), tuple(damaged))
 
-    def version(self, path: str) -> str | None:
-        """The version of a segment's file as it was read last; None where it is not known."""
+    def file(self, path: str) -> StoredFile | None:
+        """A segment's file as it was listed when it was read last; None where it is not known."""
         known = self._files.get(path)
-        return None if known is None else known[0]
+        return None if known is None else known.file
+
+    def _list(self, prefix: str) -> dict[str, StoredFile]:
+        return {file.path: file for file in self.store.list(prefix) if parse_path(file.path)}
+
+    def _known(self, files: dict[str, _Known], prefix: str, listed: dict[str, StoredFile]) -> dict[str, _Known]:
+        """What is known once the new ones of those listed are read."""
+        known = {path: one for path, one in files.items() if path in listed or not path.startswith(f"{prefix}/")}
+        new = [file for file in listed.values() if file.path not in known or known[file.path].file != file]
+        if new:
+            with ThreadPoolExecutor(_READERS) as readers:
+                for file, entry in zip(new, readers.map(self._read, new), strict=True):
+                    known.pop(file.path, None)
+                    if entry is not None:  # a file may go away between the listing and the reading
+                        known[file.path] = _Known(file, entry)
+        return known
 
     def _read(self, file: StoredFile) -> SegmentInfo | SegmentError | None:
         try:
             return read_info(self.store, file.path)
         except SegmentError as error:
             return error
-        except NotFound:
+        except (NotFound, Changed):
             return None
 
-    def _replace(self, files: dict[str, tuple[str, SegmentInfo | SegmentError]]) -> None:
-        segments: defaultdict[ChainKey, list[SegmentInfo]] = defaultdict(list)
-        damaged: defaultdict[ChainKey, list[SegmentError]] = defaultdict(list)
-        for path, (_, entry) in files.items():
-            place = parse_path(path)
-            assert place is not None, path
-            if isinstance(entry, SegmentError):
-                damaged[place[0]].append(entry)
-            else:
-                segments[place[0]].append(entry)
-        self._files = files
-        self._view = CatalogView(
-            {key: Chain.of(key, segments[key], damaged[key]) for key in segments.keys() | damaged.keys()}
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    file: StoredFile
+    entry: SegmentInfo | SegmentError
+
+
+def _view(files: Mapping[str, _Known]) -> CatalogView:
+    segments: defaultdict[ChainKey, list[SegmentInfo]] = defaultdict(list)
+    damaged: defaultdict[ChainKey, list[SegmentError]] = defaultdict(list)
+    for path, known in files.items():
+        place = parse_path(path)
+        assert place is not None, path
+        if isinstance(known.entry, SegmentError):
+            damaged[place[0]].append(known.entry)
+        else:
+            segments[place[0]].append(known.entry)
+    return CatalogView({key: Chain.of(key, segments[key], damaged[key]) for key in segments.keys() | damaged.keys()})
+
+
+def _without(segments: tuple[SegmentInfo, ...], others: tuple[SegmentInfo, ...]) -> tuple[SegmentInfo, ...]:
+    known = set(others)
+    return tuple(segment for segment in segments if segment not in known)

@@ -86,10 +86,10 @@ def _end_without(catalog: Catalog, key: ChainKey, damaged: tuple[SegmentError, .
 
 
 def _set_aside(catalog: Catalog, key: ChainKey, error: SegmentError) -> None:
-    version = catalog.version(error.path)
-    assert version is not None, error.path
+    file = catalog.file(error.path)
+    assert file is not None, error.path
     try:
-        aside = catalog.store.set_aside(error.path, version)
+        aside = catalog.store.set_aside(error.path, file.version)
     except CannotSetAside as refused:
         raise ChainBroken(f"{key}: the last segment can't be read: {error}; {refused}") from None
     if aside is not None:

@@ -34,6 +34,11 @@ class ChainKey:
     def __str__(self) -> str:
         return f"{self.topic}/{self.generation}/{self.partition}"
 
+    @property
+    def folder(self) -> str:
+        """Where its segments are, in the store."""
+        return f"{FACTS_FOLDER}/{self.topic}/{self.generation}/{self.partition:05d}"
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentInfo:
@@ -129,7 +134,7 @@ class SegmentInfo:
 
 def segment_path(chain: ChainKey, base_offset: int) -> str:
     """`facts/<facts topic>/<generation>/<partition, 5 digits>/<base offset, 20 digits>.parquet`."""
-    return f"{FACTS_FOLDER}/{chain.topic}/{chain.generation}/{chain.partition:05d}/{base_offset:020d}.parquet"
+    return f"{chain.folder}/{base_offset:020d}.parquet"
 
 
 def parse_path(path: str) -> tuple[ChainKey, int] | None:

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from service.archive.catalog import Catalog
+from service.archive.archived_facts import FACT_SCHEMA
+from service.archive.catalog import Catalog, Changes
 from service.archive.errors import ChainBroken, StoreError
 from service.archive.object_store import ObjectStore
 from service.archive.open_store import open_store
 from service.archive.segment import ChainKey, SegmentInfo, describe
 from service.archive.segment_writer import encode
-from service.archive.store import Store
+from service.archive.store import Store, StoredFile
 from tests.archive_facts import START_NS, made_facts
 
 OLD, NEW = ChainKey("facts", "z-old", 0), ChainKey("facts", "a-new", 0)
@@ -81,6 +84,102 @@ def test_a_replaced_segment_is_removed_and_added() -> None:
     changes = catalog.refresh()
     assert (changes.removed, changes.added) == ((small,), (large,))
     assert catalog.next_offset(OLD) == 5
+
+
+def merge(store: Store, chain: ChainKey, base: int, rows: int) -> SegmentInfo:
+    """Put a segment in the place of the one that has its base."""
+    table = made_facts(rows, base).to_table()
+    info = describe(chain, base, base + rows, table, archived_ns=1)
+    (listed,) = [file for file in store.list() if file.path == info.path]
+    store.replace(info.path, encode(info, table), listed.version)
+    return info
+
+
+def test_merged_segments_turn_into_one_in_one_step() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    parts = put(store, OLD, 0, 3), put(store, OLD, 3, 2)
+    last = put(store, OLD, 5, 4)
+    catalog.refresh()
+    whole = merge(store, OLD, 0, 5)
+    changes = catalog.refresh()
+    assert (changes.removed, changes.added) == (parts, (whole,))
+    assert catalog.view.segments == (whole, last)
+    store.delete(parts[1].path)
+    assert catalog.refresh() == Changes()
+    assert catalog.view.faults == ()
+
+
+class SlowListing(ObjectStore):
+    """While it lists, what the test says happens: behind the names before `at`, before the others."""
+
+    def __init__(self) -> None:
+        super().__init__("memory://")
+        self.meanwhile: Callable[[], None] | None = None
+        self.listed = 0
+
+    def list(self, prefix: str = "") -> list[StoredFile]:
+        self.listed += 1
+        first, *_ = super().list(prefix)
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return [first, *super().list(prefix)[1:]]
+
+
+def test_a_listing_that_saw_neither_the_parts_nor_the_whole_is_done_again() -> None:
+    store = SlowListing()
+    catalog = Catalog(store)
+    parts = put(store, OLD, 0, 3), put(store, OLD, 3, 2)
+    last = put(store, OLD, 5, 4)
+    catalog.refresh()
+
+    def merge_all() -> None:
+        merge(store, OLD, 0, 5)
+        store.delete(parts[1].path)
+
+    store.meanwhile = merge_all
+    assert catalog.refresh().removed == parts
+    assert [info.rows for info in catalog.view.segments] == [5, last.rows]
+    assert catalog.view.faults == ()
+
+
+def test_a_fault_that_stays_is_listed_twice_once() -> None:
+    store = SlowListing()
+    put(store, OLD, 3, 2)
+    catalog = Catalog(store)
+    for looks in (2, 3, 4):
+        catalog.refresh()
+        assert len(catalog.view.faults) == 1
+        assert store.listed == looks
+
+
+def test_one_chain_is_refreshed_alone() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    first = put(store, OLD, 0, 3)
+    put(store, NEW, 0, 3)
+    catalog.refresh()
+    second, other = put(store, OLD, 3, 2), put(store, NEW, 3, 2)
+    assert catalog.refresh(OLD).added == (second,)
+    assert catalog.next_offset(NEW) == 3
+    store.delete(first.path)
+    assert catalog.refresh(NEW).added == (other,)
+    assert catalog.refresh(OLD).removed == (first,)
+
+
+def test_facts_that_expired_leave_the_chain_and_no_hole() -> None:
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    old, new = put(store, OLD, 0, 3), put(store, OLD, 3, 2)
+    catalog.refresh()
+    expired = replace(old, rows=0, expired_rows=3)
+    store.replace(old.path, encode(expired, FACT_SCHEMA.empty_table()), store.list()[0].version)
+    assert catalog.refresh() == Changes(removed=(old,))
+    assert catalog.view.segments == (new,)
+    assert catalog.view.chain(OLD).expired == (expired,)
+    assert catalog.view.generations == (("facts", "z-old"),)
+    assert catalog.view.faults == ()
 
 
 def test_a_damaged_segment_is_reported_and_read_again_once_restored() -> None:

@@ -37,13 +37,35 @@ def test_holes_are_reported_and_do_not_move_the_end() -> None:
     )
 
 
-def test_a_segment_inside_another_is_left_out() -> None:
+def test_a_segment_inside_another_is_superseded() -> None:
     large, inside, last = segment(0, 20), segment(5, 20), segment(20, 30)
-    chain = Chain.of(KEY, [large, inside, last])
+    chain = Chain.of(KEY, [inside, large, last])
     assert chain.segments == (large, last)
-    assert chain.overlaps == (Overlap(inside, 20),)
+    assert chain.superseded == (inside,)
     assert chain.next_offset == 30
-    assert "not used" in chain.faults[0]
+    assert chain.faults == ()
+
+
+def test_a_segment_inside_several_is_superseded_and_one_that_fills_a_hole_is_not() -> None:
+    inside = segment(5, 25)
+    assert Chain.of(KEY, [segment(0, 20), segment(20, 30), inside]).superseded == (inside,)
+    chain = Chain.of(KEY, [segment(0, 20), segment(22, 30), inside])
+    assert chain.superseded == ()
+    assert chain.overlaps == (Overlap(inside, 20),)
+    assert "not used" in chain.faults[-1]
+
+
+def test_a_chain_begins_behind_what_expired() -> None:
+    expired = [replace(segment(0, 20), rows=0, expired_rows=18), replace(segment(20, 30), rows=0, expired_rows=10)]
+    chain = Chain.of(KEY, [*expired, segment(30, 40)])
+    assert chain.segments == (segment(30, 40),)
+    assert chain.expired == tuple(expired)
+    assert (chain.start_offset, chain.expired_facts, chain.next_offset) == (30, 28, 40)
+    assert chain.covering(10) is None
+    assert chain.faults == ()
+    emptied = Chain.of(KEY, [*expired, segment(10, 15)])
+    assert emptied.superseded == (segment(10, 15),)
+    assert (emptied.segments, emptied.next_offset, emptied.faults) == ((), 30, ())
 
 
 def test_an_end_that_contradicts_itself_is_no_end() -> None:
