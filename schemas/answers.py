@@ -239,6 +239,84 @@ class CapacityAnswer(_AboutFacts):
     )
 
 
+class Registration(_Answer):
+    """How an instance is analysed, as the lanes of this process know it."""
+
+    group: str = Field(description="name of its group", examples=["chat"])
+    block_size_tokens: Count = Field(description="tokens of one analysis block", examples=[512])
+    trace_block_size_tokens: Count = Field(description="tokens of one block of the producer", examples=[128])
+    block_bytes: Count = Field(description="bytes of one analysis block", examples=[1048576])
+    enable_prefix_hash: bool = Field(description="whether independent keys are chained", examples=[False])
+    ttl_seconds: Annotated[float, Field(ge=0)] = Field(description="time to live of a block; 0: off", examples=[0.0])
+    capacity_gb: list[float] = Field(description="the configured capacities in binary GB", examples=[[8.0, 64.0]])
+
+
+class LaneAnswer(_Answer):
+    """The LRU state of an instance in one lane."""
+
+    partition: Count = Field(description="of the requests topic", examples=[0])
+    unique_blocks: Count = Field(description="blocks it holds", examples=[105592])
+    memory_bytes: Count = Field(description="bytes of its arrays", examples=[8388608])
+
+
+class ChargedRequests(_Answer):
+    """Requests whose facts were recorded with one block size and one charge."""
+
+    block_size_tokens: Count = Field(description="tokens of a block", examples=[512])
+    block_bytes: Count = Field(description="bytes of a block", examples=[1048576])
+    requests: Count = Field(description="requests counted", examples=[12031])
+
+
+class ReuseDistance(_Answer):
+    """How far apart uses of a block lie: each share of all hits needs no more than its capacity, and just that.
+
+    A hit block's reuse distance is the smallest capacity that hits it, so these are quantiles of the hits by distance.
+    """
+
+    of_ceiling: list[Rate] = Field(description="shares of the hit tokens at infinite capacity", examples=[[0.5, 0.9]])
+    capacity_blocks: list[Count] | None = Field(
+        description="for each share in blocks; null where the facts have several charges, or there are none",
+        examples=[[8001, 23519]],
+    )
+    capacity_bytes: list[Count] = Field(description="for each share in bytes", examples=[[8389656576, 24661458944]])
+    capacity_gb: list[Annotated[float, Field(ge=0)]] = Field(
+        description="for each share in binary GB", examples=[[7.8134765625, 22.9677734375]]
+    )
+
+
+class InstanceAnswer(_Answer):
+    """What is known of one instance."""
+
+    instance_id: str = Field(description="the model deployment", examples=["qwen3-chat"])
+    registration: Registration | None = Field(description="null where no lane of this process holds it")
+    unique_blocks: Count | None = Field(
+        description="blocks of its LRU state; null where no lane of this process holds it", examples=[105592]
+    )
+    memory_bytes: Count | None = Field(
+        description="bytes of its LRU state; null where no lane of this process holds it", examples=[8388608]
+    )
+    lanes: list[LaneAnswer] | None = Field(
+        description="the lanes of this process that hold a state of it; null where none does"
+    )
+    charges: list[ChargedRequests] = Field(description="block sizes and charges that its facts were recorded with")
+    summary: Summary = Field(
+        description="its hits at each registered capacity; at none where the registration is null, but with the ceiling"
+    )
+    reuse_distance: ReuseDistance = Field(description="spread of the reuse distances of its hits")
+
+
+class InstancesAnswer(_AboutFacts):
+    """Every instance that has facts or a lane here."""
+
+    lanes_in_this_process: bool = Field(
+        description="false where the lanes run elsewhere: then registration, blocks and memory are null",
+        examples=[True],
+    )
+    instances: list[InstanceAnswer] = Field(
+        description="by instance_id: those asked for, or else those with a request in the window or a lane here"
+    )
+
+
 class ParameterProblem(_Answer):
     """One parameter that could not be used."""
 

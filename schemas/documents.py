@@ -28,6 +28,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "query-answer.schema.json": _schema(answers.QueryAnswer, _WRITTEN),
         "curve-answer.schema.json": _schema(answers.CurveAnswer, _WRITTEN),
         "capacity-answer.schema.json": _schema(answers.CapacityAnswer, _WRITTEN),
+        "instances-answer.schema.json": _schema(answers.InstancesAnswer, _WRITTEN),
         "problem.schema.json": _schema(answers.Problem, _WRITTEN),
         "readiness.schema.json": _schema(answers.Readiness, _WRITTEN),
         "health.schema.json": _schema(answers.Health, _WRITTEN),

@@ -75,7 +75,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
         worker = process.make_worker(registry, archiver) if registry is not None else None
         # Started against the stream, since the supervisor stops the last started first.
-        process.start_http(index, archiver)
+        process.start_http(index, archiver, worker)
         if archiver is not None:
             supervisor.start("archive", archiver.run, drain=process.drain(archiver))
         if worker is not None:
@@ -142,7 +142,7 @@ class _Process:
         self._status.append(lanes_waiting(worker.status))
         return worker
 
-    def start_http(self, index: FactIndex | None, archiver: Archiver | None) -> None:
+    def start_http(self, index: FactIndex | None, archiver: Archiver | None, worker: LanesWorker | None) -> None:
         """Serve the API over an index; without one, probes and metrics, where a port is named for them.
 
         Several processes without the role `api` may share a host, so none of them takes the default port unasked.
@@ -157,6 +157,7 @@ class _Process:
             index,
             registry=self._metrics,
             status=self._status,
+            lanes=None if worker is None else worker.status,
             **({} if archiver is None else {"lag": archive_lag(archiver.status)}),
         )
         server = ApiServer(app, settings.host, settings.port)

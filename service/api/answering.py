@@ -48,7 +48,12 @@ class Facts:
     lag: Lag
 
     def answer(
-        self, request: Request, asked: FactsSelected, make: Callable[[Selection, About], bytes | Iterator[bytes]]
+        self,
+        request: Request,
+        asked: FactsSelected,
+        make: Callable[[Selection, About], bytes | Iterator[bytes]],
+        *,
+        state: str = "",
     ) -> Response:
         """Answer a call with JSON; 304 where the reader has that answer already.
 
@@ -56,24 +61,25 @@ class Facts:
             request: the call.
             asked: which facts it is about.
             make: makes the document of the facts selected; an iterator is streamed.
+            state: what else the answer depends on.
         """
         if "if-none-match" in request.headers:
-            tag = entity_tag(request, as_of_answer(self.index.as_of(), self.lag()))
+            tag = entity_tag(request, as_of_answer(self.index.as_of(), self.lag()), state)
             if is_known(request, tag):
                 return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=_validators(tag))
         window = asked.window
         selection = self.index.select(window, asked.instance_id or None)
         about = About(window_answer(window), as_of_answer(selection.as_of, self.lag()))
-        headers = _validators(entity_tag(request, about.as_of))
+        headers = _validators(entity_tag(request, about.as_of, state))
         document = make(selection, about)
         if isinstance(document, bytes):
             return send(request, document, headers)
         return stream(request, document, JSON, headers)
 
 
-def entity_tag(request: Request, as_of: Sequence[AsOf]) -> str:
-    """A weak validator: the same for the same question about the same facts."""
-    digest = hashlib.sha256(f"{request.app.version} {request.url.path}?{request.url.query}".encode())
+def entity_tag(request: Request, as_of: Sequence[AsOf], state: str = "") -> str:
+    """A weak validator: the same for the same question about the same facts (and other state)."""
+    digest = hashlib.sha256(f"{request.app.version} {request.url.path}?{request.url.query} {state}".encode())
     for one in as_of:
         digest.update(one.model_dump_json().encode())
     return f'W/"{digest.hexdigest()[:32]}"'
@@ -109,7 +115,7 @@ def _validators(tag: str) -> dict[str, str]:
 
 
 def _takes_gzip(request: Request) -> bool:
-    for one in request.headers.get("accept-encoding", "").split(","):
+    for one in request.headers.get("accept-encoding", "").lower().split(","):
         coding, _, weight = one.replace(" ", "").partition(";q=")
         if coding == "gzip":
             return weight.strip("0.") != "" or not weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -15,6 +15,7 @@ from service.api.capacity import capacity_router
 from service.api.curve import curve_router
 from service.api.health import health_router
 from service.api.index import FactIndex
+from service.api.instances import instances_router
 from service.api.measure import MeasureCalls
 from service.api.openapi import install_openapi
 from service.api.problems import install_problem_handlers
@@ -22,6 +23,7 @@ from service.api.query import query_router
 from service.api.readiness import StatusProvider, api_waiting
 from service.api.refusals import install_refusals
 from service.archive.segment import ChainKey
+from service.lanes.status import LanesStatus
 from service.metrics import ApiMetrics
 
 _DESCRIPTION = """Exact KV-cache prefix hit rates at any capacity, over any window and any set of instances.
@@ -40,6 +42,7 @@ def create_app(
     registry: CollectorRegistry,
     status: Sequence[StatusProvider] = (),
     lag: Lag = _no_lag,
+    lanes: Callable[[], LanesStatus] | None = None,
 ) -> FastAPI:
     """The application of a process: all calls over an index, or, without one, only those for probes and scrapers.
 
@@ -48,6 +51,7 @@ def create_app(
         registry: gets the metrics of the API, and is what `/metrics` shows.
         status: what the other roles of this process wait for.
         lag: how many facts each partition is behind its topic; by default no partition has a known lag.
+        lanes: the lanes of this process; None where there are none.
     """
     release = version("litehit")
     app = FastAPI(
@@ -65,6 +69,7 @@ def create_app(
         facts = Facts(index, lag)
         for router in (query_router, curve_router, capacity_router):
             app.include_router(router(facts))
+        app.include_router(instances_router(facts, lanes))
         status = (api_waiting(index.waiting), *status)
     app.include_router(health_router(release, status, registry))
 
