@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts import FactBatch
@@ -97,3 +98,9 @@ class ArchivedFacts:
             numbers("fact_offset"),
             numbers("source_offset"),
         )
+
+
+def between(table: pa.Table, first: int, end: int) -> pa.Table:
+    """The facts of a table of `FACT_SCHEMA` at offsets `first <= offset < end`."""
+    offsets = table["fact_offset"]
+    return table.filter(pc.and_(pc.greater_equal(offsets, first), pc.less(offsets, end)))

@@ -7,6 +7,7 @@ ArchiveError
 │   ├── AlreadyExists      an exclusive create found the name taken
 │   ├── NotFound           no file has the name
 │   └── Changed            the file is not the one it was any more
+├── FactsExpired           retention removed facts before they were read
 ├── SegmentError           a segment file is damaged or is not what its name says
 ├── UndecodableFact        a record on the facts topic is no fact
 ├── ChainBroken            a partition's segments do not say where its archive ends
@@ -83,6 +84,20 @@ class SegmentError(ArchiveError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path}: {reason}")
+
+
+class FactsExpired(ArchiveError):
+    """Retention removed facts before they were read.
+
+    Attributes:
+        start_offset: the chain's facts begin there now.
+    """
+
+    def __init__(self, chain: str, start_offset: int) -> None:
+        self.start_offset = start_offset
+        super().__init__(
+            f"{chain}: the facts before offset {start_offset} were removed by retention while they were read; try again"
+        )
 
 
 class UndecodableFact(ArchiveError):

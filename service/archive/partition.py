@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import structlog
 
-from service.archive.archived_facts import ArchivedFacts
+from service.archive.archived_facts import ArchivedFacts, between
 from service.archive.decode import FetchedFacts, decode
 from service.archive.errors import AlreadyExists, ArchiveDisagrees, UndecodableFact
 from service.archive.listener import FactListener
@@ -167,11 +166,6 @@ class PartitionArchive:
         # What one of the two could not have any more the other may hold.
         first = max(winner.first_offset, self.tail.gap_end or 0)
         common = min(winner.end_offset, self.tail.end_offset)
-        if not _between(mine, first, common).equals(_between(theirs, first, common)):
+        if not between(mine, first, common).equals(between(theirs, first, common)):
             raise ArchiveDisagrees(path)
         return winner
-
-
-def _between(table: pa.Table, first: int, end: int) -> pa.Table:
-    offsets = table["fact_offset"]
-    return table.filter(pc.and_(pc.greater_equal(offsets, first), pc.less(offsets, end)))

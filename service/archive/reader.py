@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow.dataset as ds
 
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
-from service.archive.errors import SegmentError
+from service.archive.chain_walk import ChainWalk
+from service.archive.errors import Changed, NotFound
 from service.archive.open_store import open_store
 from service.archive.segment import SegmentInfo, damage, inspect, open_segment
 from service.archive.store import Store
@@ -26,11 +27,14 @@ class FactFilter:
     Attributes:
         from_ns, to_ns: times `from_ns <= t < to_ns`, nanoseconds; None = open.
         instance_ids: of these instances; None = of all.
+        from_offset, to_offset: offsets `from_offset <= o < to_offset` of the facts topic; None = open.
     """
 
     from_ns: int | None = None
     to_ns: int | None = None
     instance_ids: Collection[str] | None = None
+    from_offset: int | None = None
+    to_offset: int | None = None
 
     def may_match(self, info: SegmentInfo) -> bool:
         """Whether a segment's times touch the window."""
@@ -47,6 +51,10 @@ class FactFilter:
             wanted &= ds.field("timestamp_ns") < ds.scalar(self.to_ns)
         if self.instance_ids is not None:
             wanted &= ds.field("instance_id").isin(pa.array(sorted(self.instance_ids), pa.string()))
+        if self.from_offset is not None:
+            wanted &= ds.field("fact_offset") >= ds.scalar(self.from_offset)
+        if self.to_offset is not None:
+            wanted &= ds.field("fact_offset") < ds.scalar(self.to_offset)
         return wanted
 
 
@@ -57,13 +65,14 @@ def read_segment(store: Store, info: SegmentInfo, wanted: FactFilter = EVERYTHIN
     """The facts of a segment in offset order, in batches of at most `BATCH_ROWS`; batches are not empty.
 
     Raises:
-        SegmentError: the file is damaged or another than it should be.
-        NotFound: it is gone.
+        SegmentError: the file is damaged.
+        NotFound: it is gone: it was merged into another.
+        Changed: others were merged into it, or its facts expired; what was read before this is right.
     """
     if wanted.may_match(info):
         with open_segment(store, info.path) as (found, source):
             if found != info:
-                raise SegmentError(info.path, "it was replaced since the store was listed; list the store again")
+                raise Changed(info.path)
             yield from _batches(info.path, source, wanted)
 
 
@@ -80,6 +89,8 @@ def read_file(path: Path, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedF
 class ArchiveReader:
     """The facts of a store at one moment: by generation in order of appearance, then partition, then offset.
 
+    Segments may be merged meanwhile: where one is gone or another, reading goes on in what it was merged into.
+
     Args:
         url: of the store, which is only read.
 
@@ -91,22 +102,39 @@ class ArchiveReader:
     """
 
     def __init__(self, url: str) -> None:
-        self._store = open_store(url, for_writing=False)
-        catalog = Catalog(self._store)
-        catalog.refresh()
-        self.view: CatalogView = catalog.view
+        self._catalog = Catalog(open_store(url, for_writing=False))
+        self._catalog.refresh()
+        self.view: CatalogView = self._catalog.view
 
     def batches(self, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedFacts]:
         """The facts, as `read_segment` gives them.
 
         Raises:
             SegmentError: a file is damaged; nothing is left out silently.
+            FactsExpired: facts were removed by retention before they were read.
         """
         for chain in self.view.chains.values():
             for error in chain.damaged:
                 raise error
-        for info in self.view.segments:
-            yield from read_segment(self._store, info, wanted)
+        for key in dict.fromkeys(info.chain for info in self.view.segments):
+            yield from self._chain(ChainWalk(self._catalog, self.view.chain(key)), wanted)
+
+    def _chain(self, walk: ChainWalk, wanted: FactFilter) -> Iterator[ArchivedFacts]:
+        while (info := walk.segment) is not None:
+            begin, end = walk.part
+            part = replace(
+                wanted,
+                from_offset=begin if begin > info.base_offset else None,
+                to_offset=end if end < info.end_offset else None,
+            )
+            try:
+                for facts in read_segment(self._catalog.store, info, part):
+                    walk.passed(int(facts.fact_offsets[-1]) + 1)
+                    yield facts
+            except (Changed, NotFound) as error:
+                walk.look_again(error)
+            else:
+                walk.passed(info.end_offset)
 
 
 def _batches(path: str, source: pa.NativeFile, wanted: FactFilter) -> Iterator[ArchivedFacts]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from service.archive.archived_facts import FACT_SCHEMA
 from service.archive.errors import SegmentError
-from service.archive.store import Store
+from service.archive.store import Data, Store
 
 FACTS_FOLDER = "facts"
 FORMAT_VERSION = 1
@@ -172,7 +172,14 @@ def read_info(store: Store, path: str) -> SegmentInfo:
 
 def read_table(store: Store, path: str) -> tuple[SegmentInfo, pa.Table]:
     """A whole segment: what it is, and its facts as a table of `FACT_SCHEMA`. Errors are those of `read_info`."""
-    with open_segment(store, path) as (info, source), damage(path):
+    return decode_segment(path, store.read(path))
+
+
+def decode_segment(path: str, data: Data) -> tuple[SegmentInfo, pa.Table]:
+    """The same, of the file's bytes."""
+    source = pa.BufferReader(data)
+    info = _inspect_named(path, source)
+    with damage(path):
         return info, pq.ParquetFile(source, page_checksum_verification=True).read(use_threads=False)
 
 
@@ -180,10 +187,14 @@ def read_table(store: Store, path: str) -> tuple[SegmentInfo, pa.Table]:
 def open_segment(store: Store, path: str) -> Iterator[tuple[SegmentInfo, pa.NativeFile]]:
     """A segment opened for reading, its footer checked. Errors are those of `read_info`."""
     with store.open(path) as source:
-        info = inspect(path, source)
-        if (info.chain, info.base_offset) != parse_path(path):
-            raise SegmentError(path, f"its metadata says it is {info.path}; it was renamed, so move it back")
-        yield info, source
+        yield _inspect_named(path, source), source
+
+
+def _inspect_named(path: str, source: pa.NativeFile) -> SegmentInfo:
+    info = inspect(path, source)
+    if (info.chain, info.base_offset) != parse_path(path):
+        raise SegmentError(path, f"its metadata says it is {info.path}; it was renamed, so move it back")
+    return info
 
 
 def inspect(path: str, source: pa.NativeFile) -> SegmentInfo:

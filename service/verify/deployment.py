@@ -182,7 +182,7 @@ class Verification:
                 requests,
                 of_topic(fact_records, facts.low, source),
                 of_topic(letter_records, letters.low, source),
-                of_segments(self._store, chain.segments),
+                of_segments(self._catalog, chain),
                 chain,
             )
             # 5. and 6.
@@ -206,12 +206,17 @@ class Verification:
 
 
 def _unchecked(audited: Audited, chain: Chain) -> Iterator[str]:
+    if chain.expired:
+        yield (
+            f"the archive begins at offset {chain.start_offset}: {chain.expired_facts} facts before it were removed by "
+            f"retention"
+        )
     for gap in chain.gaps:
         yield f"the facts at offsets {gap.base_offset} to {gap.end_offset} were never archived, which was accepted"
     if audited.facts_nowhere:
         yield (
             f"{audited.facts_nowhere} facts are neither on the facts topic nor in a segment: they expired before they "
-            f"were archived"
+            f"were archived, or were removed"
         )
     if audited.dead_letters_expired:
         yield f"{audited.dead_letters_expired} dead letters have expired from their topic"

@@ -11,9 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.dead_letter import SOURCE_HEADER
-from service.archive.archived_facts import ArchivedFacts
+from service.archive.archived_facts import ArchivedFacts, between
+from service.archive.catalog import Catalog
+from service.archive.chain import Chain
+from service.archive.chain_walk import ChainWalk
 from service.archive.decode import source_header
-from service.archive.segment import SegmentInfo, damage, describe, read_table
+from service.archive.errors import Changed, NotFound
+from service.archive.segment import SegmentInfo, damage, decode_segment, describe
 from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.errors import Difference
@@ -75,17 +79,29 @@ def of_topic(records: Iterable[SourceRecord], low: int, requests_source: str) ->
         yield Found(record.source, record.offset, int(offset), record.key, record.value, record.headers)
 
 
-def of_segments(store: Store, segments: Iterable[SegmentInfo]) -> Iterator[FoundOrGap]:
-    """The rows of a partition's segments, a gap where one was accepted; behind the last lies what is not archived yet.
+def of_segments(catalog: Catalog, chain: Chain) -> Iterator[FoundOrGap]:
+    """The rows of a partition's segments; behind the last lies what is not archived yet.
+
+    A gap stands where facts were removed, and where one was accepted.
 
     Raises:
         SegmentError: a file is damaged.
         Difference: a file's bytes are not those that its facts give.
+        FactsExpired: facts were removed by retention before they were read.
     """
-    for info in segments:
+    if chain.expired:
+        yield GAP
+    walk = ChainWalk(catalog, chain)
+    while (info := walk.segment) is not None:
+        try:
+            table = _checked_table(catalog.store, info)
+        except (Changed, NotFound) as error:
+            walk.look_again(error)
+            continue
+        begin, end = walk.part
         if info.gap_end is not None:
             yield GAP
-        table = _checked_table(store, info.path)
+        table = between(table, begin, end)
         for low in range(0, table.num_rows, _ROWS):
             rows = ArchivedFacts.from_table(table.slice(low, _ROWS))
             for fact, offset, source in zip(
@@ -93,16 +109,21 @@ def of_segments(store: Store, segments: Iterable[SegmentInfo]) -> Iterator[Found
             ):
                 place = f"{info.path}, offset {offset}"
                 yield Found(place, offset, source, fact.instance_id.encode(), fact.to_json(), None)
+        walk.passed(info.end_offset)
     yield GAP
 
 
-def _checked_table(store: Store, path: str) -> pa.Table:
+def _checked_table(store: Store, info: SegmentInfo) -> pa.Table:
     """A segment's facts, once the whole file was found to be what they give, down to statistics nobody reads."""
-    info, table = read_table(store, path)
+    path = info.path
+    data = store.read(path)
+    found, table = decode_segment(path, data)
+    if found != info:
+        raise Changed(path)
     with damage(path):
         table.validate(full=True)
-    data = store.read(path)
-    again = encode(describe(info.chain, info.base_offset, info.end_offset, table, info.gap_end), table)
+    described = describe(info.chain, info.base_offset, info.end_offset, table, info.gap_end, info.archived_ns)
+    again = encode(described, table)
     with damage(path):
         writer = str(pq.read_metadata(pa.BufferReader(data)).created_by)
     # Another pyarrow may write the same facts differently; then only the facts themselves can be compared.

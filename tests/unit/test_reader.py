@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.archive import segment_writer
-from service.archive.archived_facts import ArchivedFacts
-from service.archive.errors import NotFound, SegmentError, StoreError
+from service.archive.archived_facts import FACT_SCHEMA, ArchivedFacts
+from service.archive.errors import Changed, FactsExpired, NotFound, SegmentError, StoreError
 from service.archive.open_store import open_store
 from service.archive.reader import ArchiveReader, FactFilter, read_file, read_segment
-from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.segment import ChainKey, SegmentInfo, describe, read_info, segment_path
 from service.archive.segment_writer import encode
 from service.archive.store import Store
 from tests.archive_facts import SECOND_NS, START_NS, made_facts
@@ -95,7 +98,7 @@ def test_a_replaced_segment_is_not_taken_for_the_old_one() -> None:
     old = put(store, CHAIN, 0, 3)
     store.delete(old.path)
     put(store, CHAIN, 0, 5)
-    with pytest.raises(SegmentError, match="replaced"):
+    with pytest.raises(Changed, match="replaced"):
         list(read_segment(store, old))
 
 
@@ -130,6 +133,81 @@ def test_a_damaged_segment_is_not_left_out_silently(tmp_path: Path) -> None:
     store.create("facts/facts/g/00000/00000000000000000003.parquet", b"torn")
     with pytest.raises(SegmentError, match="00000000000000000003"):
         list(ArchiveReader(str(tmp_path)).batches())
+
+
+def merge(store: Store, base: int, end: int) -> None:
+    """Merge the segments between two offsets, as a compaction does."""
+    parts = [file for file in store.list() if base <= int(Path(file.path).stem) < end]
+    table = made_facts(end - base, base).to_table()
+    info = describe(CHAIN, base, end, table, archived_ns=1)
+    store.replace(info.path, encode(info, table), parts[0].version)
+    for part in parts[1:]:
+        store.delete(part.path)
+
+
+def expire(store: Store, base: int) -> None:
+    (file,) = [file for file in store.list() if int(Path(file.path).stem) == base]
+    info = replace(read_info(store, file.path), rows=0, expired_rows=5)
+    store.replace(file.path, encode(info, FACT_SCHEMA.empty_table()), file.version)
+
+
+@pytest.fixture
+def chain_of_six(tmp_path: Path) -> Store:
+    store = open_store(str(tmp_path))
+    for base in range(0, 30, 5):
+        put(store, CHAIN, base, 5)
+    return store
+
+
+@given(st.data())
+def test_reading_goes_on_at_the_right_offset_however_segments_are_merged_meanwhile(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(folder)
+        bases = sorted({0, *data.draw(st.sets(st.integers(1, 29), max_size=8))})
+        for base, end in pairwise([*bases, 30]):
+            put(store, CHAIN, base, end - base)
+        reader = ArchiveReader(folder)
+        wanted = FactFilter(instance_ids={"model-0"}) if data.draw(st.booleans()) else FactFilter()
+        read: list[int] = []
+        for batch in reader.batches(wanted):
+            read += batch.fact_offsets.tolist()
+            if data.draw(st.booleans()):
+                put(store, CHAIN, end, 3)  # what comes later is not read
+                end += 3
+            if data.draw(st.booleans()):
+                now = [*(int(Path(file.path).stem) for file in store.list()), end]
+                low, high = sorted(data.draw(st.sets(st.sampled_from(now), min_size=2, max_size=2)))
+                merge(store, low, high)
+        assert read == [offset for offset in range(30) if not wanted.instance_ids or offset % 3 == 0]
+
+
+def test_facts_that_expire_before_they_are_read_are_told(chain_of_six: Store, tmp_path: Path) -> None:
+    batches = ArchiveReader(str(tmp_path)).batches()
+    next(batches)
+    expire(chain_of_six, 0)
+    next(batches)
+    expire(chain_of_six, 5)
+    expire(chain_of_six, 10)
+    with pytest.raises(FactsExpired, match="the facts before offset 15 were removed by retention"):
+        list(batches)
+    assert offsets(ArchiveReader(str(tmp_path)).batches()) == list(range(15, 30))
+
+
+def test_a_segment_that_vanishes_is_no_end(chain_of_six: Store, tmp_path: Path) -> None:
+    batches = ArchiveReader(str(tmp_path)).batches()
+    next(batches)
+    chain_of_six.delete(segment_path(CHAIN, 10))
+    with pytest.raises(NotFound, match="00000000000000000010"):
+        list(batches)
+
+
+def test_a_segment_that_is_damaged_meanwhile_is_told(chain_of_six: Store, tmp_path: Path) -> None:
+    batches = ArchiveReader(str(tmp_path)).batches()
+    next(batches)
+    chain_of_six.delete(segment_path(CHAIN, 10))
+    (tmp_path / segment_path(CHAIN, 15)).write_bytes(b"torn")
+    with pytest.raises(SegmentError, match="00000000000000000015"):
+        list(batches)
 
 
 def test_an_absent_store_is_not_made(tmp_path: Path) -> None:

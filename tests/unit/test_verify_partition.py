@@ -55,10 +55,13 @@ class World:
     def lane(self) -> Lane:
         return Lane(2, self.registry, formats.get("native"), LaneTargets("facts", "dead", 2000))
 
-    def chain(self) -> Chain:
+    def catalog(self) -> Catalog:
         catalog = Catalog(self.store)
         catalog.refresh()
-        return catalog.view.chain(KEY)
+        return catalog
+
+    def chain(self) -> Chain:
+        return self.catalog().view.chain(KEY)
 
     def publish(self, facts: list[SourceRecord], base: int, end: int, gap_end: int | None = None) -> None:
         fetched = FetchedFacts(
@@ -69,7 +72,8 @@ class World:
         self.store.create(info.path, encode(info, table))
 
     def audit(self) -> Audited:
-        chain = self.chain()
+        catalog = self.catalog()
+        chain = catalog.view.chain(KEY)
         lane = self.lane()
         lane.replay([one for one in self.requests if one.offset < self.start])
         cut = Cut(
@@ -79,7 +83,7 @@ class World:
             [one for one in self.requests if self.start <= one.offset < self.consumed],
             of_topic([one for one in self.facts if one.offset >= self.facts_low], self.facts_low, "requests/2"),
             of_topic([one for one in self.letters if one.offset >= self.letters_low], self.letters_low, "requests/2"),
-            of_segments(self.store, chain.segments),
+            of_segments(catalog, chain),
             chain,
         )
         return audit_partition(lane, streams, cut, repeats=self.repeats)
