@@ -82,7 +82,7 @@ def measure_records(records: list[FetchedFacts], count: int) -> dict[str, float]
     store = open_store("memory://")
     limits = SegmentLimits(10**9, 10**12, 10**9)
     archive = PartitionArchive(
-        ChainKey("facts", "g", 0), 0, limits, store, NoListener(), ArchiveMetrics(CollectorRegistry())
+        ChainKey("facts", "g", 0), 0, limits, Catalog(store), NoListener(), ArchiveMetrics(CollectorRegistry())
     )
     rows = {
         "model_facts_per_s": rate(count, each(RequestFact.model_validate_json, values)),

@@ -32,6 +32,12 @@ class CrashPoint(StrEnum):
     """A file of the store, whichever, is written under its temporary name."""
     AFTER_PUBLISH = "after-publish"
     """A segment is in the store; this process has noted nothing of it."""
+    AFTER_MERGE = "after-merge"
+    """Segments are merged into the first of them; the others are still there."""
+    MID_DELETE = "mid-delete"
+    """A file whose offsets another covers is deleted; the next one is not."""
+    MID_EXPIRE = "mid-expire"
+    """The facts of a segment are removed by retention; those of the next are not."""
 
 
 def crash_point(point: CrashPoint) -> None:

@@ -118,7 +118,7 @@ class Chain:
     @property
     def damaged_end(self) -> tuple[SegmentError, ...]:
         """The damaged files behind the last segment that counts: what they held, and how far, is unknown."""
-        end = self._end
+        end = self.end_offset
         places = ((error, parse_path(error.path)) for error in self.damaged)
         return tuple(error for error, place in places if place is not None and place[1] >= end)
 
@@ -129,7 +129,7 @@ class Chain:
         Raises:
             ChainBroken: the last segment can't be read, or is left out as an overlap, so its end is unknown.
         """
-        end = self._end
+        end = self.end_offset
         for error in self.damaged_end:
             raise ChainBroken(f"{self.key}: the end of the archive is unknown: {error}; restore or remove the file")
         for overlap in self.overlaps:
@@ -141,7 +141,8 @@ class Chain:
         return end
 
     @property
-    def _end(self) -> int:
+    def end_offset(self) -> int:
+        """Where what counts ends; 0 without any. It is the chain's end unless something behind it is damaged."""
         return max(self.segments[-1].end_offset if self.segments else 0, self.start_offset)
 
     @property

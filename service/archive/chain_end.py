@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import structlog
 
 from service.archive.catalog import Catalog
+from service.archive.covered import resolve_overlaps
 from service.archive.errors import CannotSetAside, ChainBroken, OffsetsMissing, SegmentError
-from service.archive.segment import ChainKey, SegmentInfo, read_table
+from service.archive.segment import ChainKey, read_table
 
 _log = structlog.get_logger()
 
@@ -36,7 +37,7 @@ def find_end(catalog: Catalog, key: ChainKey, held: Held, *, accept_gap: bool) -
     The last segment is read whole, since its facts are the likeliest to stand on the topic still. What is damaged at
     the end of the chain is set aside where the topic holds its facts, so that they are archived again under the name
     that becomes free; with `accept_gap` also where it holds them in part. Damage before a readable segment stays as it
-    is: a hole, which the chain reports.
+    is: a hole, which the chain reports. What reaches over the end, from a base before it, becomes a segment of its own.
 
     Args:
         catalog: refreshed; it is refreshed again after a change.
@@ -49,6 +50,7 @@ def find_end(catalog: Catalog, key: ChainKey, held: Held, *, accept_gap: bool) -
         OffsetsMissing: the end is damaged, and the topic ends before it.
         StoreError: the store can't be used.
     """
+    resolve_overlaps(catalog, key)
     while damaged := _damaged_end(catalog, key):
         error, *_ = damaged
         begin = _end_without(catalog, key, damaged)
@@ -81,8 +83,8 @@ def _damaged_end(catalog: Catalog, key: ChainKey) -> tuple[SegmentError, ...]:
 
 def _end_without(catalog: Catalog, key: ChainKey, damaged: tuple[SegmentError, ...]) -> int:
     paths = {error.path for error in damaged}
-    left: list[SegmentInfo] = [one for one in catalog.view.chain(key).segments if one.path not in paths]
-    return left[-1].end_offset if left else 0
+    chain = catalog.view.chain(key)
+    return max([chain.start_offset, *(one.end_offset for one in chain.segments if one.path not in paths)])
 
 
 def _set_aside(catalog: Catalog, key: ChainKey, error: SegmentError) -> None:

@@ -22,7 +22,9 @@ class FactListener(Protocol):
         """A segment that follows the last one is in the store, and from now on stands for all facts in its offsets.
 
         This archiver wrote it of facts that it had appended, or another archiver was quicker; then its facts agree
-        with those appended, and it may end before or after them. What comes next goes on from where the later ends.
+        with those appended, and it may end before or after them. What comes next goes on from where the later ends. If
+        this archiver was far behind, segments that were published may have been merged into it, so that it begins
+        before the last one's end.
         """
 
     def tail_dropped(self, chain: ChainKey) -> None:

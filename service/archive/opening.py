@@ -79,7 +79,7 @@ class Opening:
         except ArchiveError as error:
             broken = error
         limits = SegmentLimits.of(self.settings)
-        archive = PartitionArchive(chain, begin, limits, self.store, self.listener, self.metrics, self.clock)
+        archive = PartitionArchive(chain, begin, limits, catalog, self.listener, self.metrics, self.clock)
         seat = Seat(archive, self.metrics, self.clock)
         if broken is not None:
             seat.stop(broken)

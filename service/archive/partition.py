@@ -9,12 +9,13 @@ import pyarrow as pa
 import structlog
 
 from service.archive.archived_facts import ArchivedFacts, between
+from service.archive.catalog import Catalog
+from service.archive.covered import resolve_overlaps
 from service.archive.decode import FetchedFacts, decode
 from service.archive.errors import AlreadyExists, ArchiveDisagrees, UndecodableFact
 from service.archive.listener import FactListener
 from service.archive.segment import ChainKey, SegmentInfo, describe, read_table, segment_path
 from service.archive.segment_writer import encode
-from service.archive.store import Store
 from service.archive.tail import OpenTail, SegmentLimits
 from service.crash_points import CrashPoint, crash_point
 from service.metrics import ArchiveMetrics
@@ -29,7 +30,7 @@ class PartitionArchive:
         chain: which partition.
         next_offset: where its segments end so far.
         limits: when a tail becomes a segment.
-        store: where segments go.
+        catalog: of the store where segments go.
         listener: is told of everything.
         metrics: counts it.
         clock: seconds that never go back.
@@ -40,7 +41,7 @@ class PartitionArchive:
         chain: ChainKey,
         next_offset: int,
         limits: SegmentLimits,
-        store: Store,
+        catalog: Catalog,
         listener: FactListener,
         metrics: ArchiveMetrics,
         clock: Callable[[], float] = time.monotonic,
@@ -48,7 +49,8 @@ class PartitionArchive:
         self.chain = chain
         self.tail = OpenTail(next_offset, limits, clock)
         self.last_fact_time_ns: int | None = None
-        self._store = store
+        self._catalog = catalog
+        self._store = catalog.store
         self._listener = listener
         self._metrics = metrics
 
@@ -105,12 +107,14 @@ class PartitionArchive:
             self.publish()
 
     def publish(self) -> None:
-        """Put the whole tail into the store: steps 4 and 5 of a turn in docs/GUARANTEES.md.
+        """Put the whole tail into the store: steps 4 to 6 of a turn in docs/GUARANTEES.md.
 
         Where another archiver has published the next segment already, that one counts: what it holds leaves the tail,
-        `next_offset` moves behind it, and the rest of the tail is published after it.
+        `next_offset` moves behind it, and the rest of the tail is published after it. Likewise where these offsets were
+        archived long ago, and merged, or expired since, so that the name was free again.
 
         Raises:
+            ChainBroken: what was archived long ago does not agree with it.
             StoreError: the store does not work; the tail stays, and publishing can be tried again.
             SegmentError: the other archiver's segment can't be read.
             ArchiveDisagrees: the other archiver's segment differs from what was consumed here.
@@ -123,13 +127,17 @@ class PartitionArchive:
             try:
                 self._store.create(info.path, data)  # 4.
             except AlreadyExists:
-                info = self._yield_to_winner(table)  # 5.
+                info = self._find_winner(table)  # 5.
             else:
                 crash_point(CrashPoint.AFTER_PUBLISH)
                 self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)
                 _log.info("segment_published", path=info.path, rows=info.rows, end_offset=info.end_offset)
-            self.tail.cut(info.end_offset)
-            self._listener.published(info)
+            self._catalog.refresh(self.chain)
+            if info in self._catalog.view.chain(self.chain).segments:
+                self.tail.cut(info.end_offset)
+                self._listener.published(info)
+            else:
+                self._go_on_behind_chain()  # 6.
 
     def drop_tail(self) -> None:
         """Forget what is not published; the next record to take is again the first after the last segment."""
@@ -157,12 +165,29 @@ class PartitionArchive:
         self._metrics.consumed(self.chain.partition, len(facts))
         self._listener.appended(self.chain, facts)
 
-    def _yield_to_winner(self, mine: pa.Table) -> SegmentInfo:
+    def _go_on_behind_chain(self) -> None:
+        """The offsets at which the tail begins are in the store otherwise; go on where the chain ends."""
+        resolve_overlaps(self._catalog, self.chain)
+        chain = self._catalog.view.chain(self.chain)
+        _log.warning(
+            "archive_was_behind", chain=str(self.chain), offset=self.published_end, goes_on_at=chain.end_offset
+        )
+        self._listener.tail_dropped(self.chain)
+        for info in chain.segments:
+            if info.end_offset > self.published_end:
+                self._listener.published(info)
+        self.tail.cut(chain.next_offset)
+        if self.tail.rows:
+            self._listener.appended(self.chain, ArchivedFacts.from_table(self.tail.table()))
+
+    def _find_winner(self, mine: pa.Table) -> SegmentInfo:
         """The segment that stands where mine was to go. It may be my own: a write whose success was not heard of."""
         path = segment_path(self.chain, self.tail.base_offset)
         winner, theirs = read_table(self._store, path)
         self._metrics.race_lost(self.chain.partition)
         _log.info("segment_race_lost", path=path, end_offset=winner.end_offset)
+        if winner.expired_rows is not None:
+            return winner
         # What one of the two could not have any more the other may hold.
         first = max(winner.first_offset, self.tail.gap_end or 0)
         common = min(winner.end_offset, self.tail.end_offset)

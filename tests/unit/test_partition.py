@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.archive.archived_facts import ArchivedFacts
+from service.archive.archived_facts import FACT_SCHEMA, ArchivedFacts
 from service.archive.catalog import Catalog
-from service.archive.chain import Gap
+from service.archive.chain import Chain, Gap
+from service.archive.chain_end import Held, find_end
 from service.archive.decode import FetchedFacts
-from service.archive.errors import ArchiveDisagrees, SegmentError, StoreError, UndecodableFact
+from service.archive.errors import ArchiveDisagrees, ChainBroken, SegmentError, StoreError, UndecodableFact
 from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
 from service.archive.segment import ChainKey, SegmentInfo, describe, read_table
@@ -64,7 +67,7 @@ class Bench:
             CHAIN,
             catalog.next_offset(CHAIN),
             SegmentLimits(rows, size_bytes, seconds),
-            store,
+            catalog,
             self.listener,
             ArchiveMetrics(self.registry),
             self.clock,
@@ -77,6 +80,27 @@ class Bench:
 @pytest.fixture
 def store() -> Store:
     return open_store("memory://")
+
+
+def merge(store: Store, base: int, end: int) -> SegmentInfo:
+    """Merge the segments from a base to an end, as a compaction does."""
+    catalog = Catalog(store)
+    catalog.refresh()
+    parts = [info for info in catalog.view.segments if base <= info.base_offset < end]
+    table = pa.concat_tables([read_table(store, info.path)[1] for info in parts])
+    whole = describe(CHAIN, base, end, table, parts[0].gap_end, archived_ns=1)
+    first = catalog.file(whole.path)
+    assert first is not None
+    store.replace(whole.path, encode(whole, table), first.version)
+    for info in parts[1:]:
+        store.delete(info.path)
+    return whole
+
+
+def chain_of(store: Store) -> Chain:
+    catalog = Catalog(store)
+    catalog.refresh()
+    return catalog.view.chain(CHAIN)
 
 
 def archived(store: Store) -> list[int]:
@@ -390,3 +414,69 @@ def test_the_other_archivers_gap_counts_where_it_was_quicker(store: Store) -> No
     loser.archive.publish()
     assert archived(store) == [5, 6, 7]
     assert [info.gap_end for info in loser.listener.segments] == [5, None]
+
+
+@pytest.mark.parametrize("behind", [15, 20, 25, 40, 45])
+def test_an_archiver_that_slept_while_its_offsets_were_merged_goes_on_behind_them(store: Store, behind: int) -> None:
+    """Its segment's name is free again, since the others' were merged into one with an earlier name."""
+    awake, asleep = Bench(store, rows=10), Bench(store)
+    awake.archive.consume(fetched(range(10)))
+    asleep = Bench(store)
+    asleep.archive.consume(fetched(range(10, behind)))
+    awake.archive.consume(fetched(range(10, 40)))
+    whole = merge(store, 0, 40)
+    awake.archive.consume(fetched(range(40, 42)))
+    asleep.archive.publish()
+    assert asleep.archive.next_offset == max(40, behind)
+    assert asleep.archive.tail.rows == 0
+    assert asleep.listener.segments[0] == whole
+    assert asleep.listener.tail == []
+    asleep.archive.consume(fetched(range(asleep.archive.next_offset, 50)))
+    asleep.archive.publish()
+    awake.archive.consume(fetched(range(42, 55)))
+    awake.archive.publish()
+    assert archived(store) == list(range(55))
+
+
+def test_what_reached_over_the_end_is_not_lost_when_the_archiver_dies_of_it(store: Store) -> None:
+    awake = Bench(store, rows=10)
+    awake.archive.consume(fetched(range(30)))
+    merge(store, 0, 30)
+    table = made_facts(25, 20).to_table()
+    put_info = describe(CHAIN, 20, 50, table)
+    store.create(put_info.path, encode(put_info, table))
+    assert [overlap.segment for overlap in chain_of(store).overlaps] == [put_info]
+    catalog = Catalog(store)
+    catalog.refresh()
+    assert find_end(catalog, CHAIN, Held(50, 50), accept_gap=False) == 50
+    assert archived(store) == list(range(45))
+
+
+def test_an_archiver_that_slept_while_its_offsets_expired_goes_on_behind_them(store: Store) -> None:
+    awake = Bench(store, rows=10)
+    awake.archive.consume(fetched(range(10)))
+    asleep = Bench(store)
+    asleep.archive.consume(fetched(range(10, 25)))
+    awake.archive.consume(fetched(range(10, 30)))
+    for info in chain_of(store).segments:
+        expired = replace(info, rows=0, expired_rows=info.rows)
+        (file,) = [file for file in store.list() if file.path == info.path]
+        store.replace(info.path, encode(expired, FACT_SCHEMA.empty_table()), file.version)
+    asleep.archive.publish()
+    assert asleep.archive.next_offset == 30
+    assert (asleep.archive.tail.rows, asleep.listener.tail, asleep.listener.segments) == (0, [], [])
+    asleep.archive.consume(fetched(range(30, 33)))
+    asleep.archive.publish()
+    assert archived(store) == [30, 31, 32]
+
+
+def test_what_was_merged_and_differs_is_told(store: Store) -> None:
+    awake = Bench(store, rows=10)
+    awake.archive.consume(fetched(range(10)))
+    asleep = Bench(store)
+    other = fetched(range(10, 25))
+    asleep.archive.consume(FetchedFacts(other.offsets, fetched(range(11, 26)).values, other.sources))
+    awake.archive.consume(fetched(range(10, 20)))
+    merge(store, 0, 20)
+    with pytest.raises(ChainBroken, match="hold other facts for the offsets 10 to 20"):
+        asleep.archive.publish()
