@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -284,7 +284,12 @@ class _ArchiveCollector(Collector):
 class ApiMetrics:
     """Metrics of the role `api`; the index is asked for its size at each scrape."""
 
-    def __init__(self, registry: CollectorRegistry, index_size: Callable[[], IndexSize]) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        index_size: Callable[[], IndexSize],
+        capacities: Callable[[], Mapping[str, Mapping[str, int]]],
+    ) -> None:
         # Calls answered, by the route's path ("unmatched" where none fits) and the HTTP status.
         self._requests = Counter("litehit_http_requests", "HTTP calls answered", ["route", "status"], registry=registry)
         # From a call's arrival to the end of its answer, by the route's path.
@@ -307,8 +312,32 @@ class ApiMetrics:
         # Sums held: of one instance, block size and block bytes, for each partition's segments and tail.
         groups = Gauge("litehit_index_groups", "Sums held by the index", registry=registry)
         groups.set_function(lambda: index_size().groups)
+        registry.register(_CapacityCollector(capacities))
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """A call was answered."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+
+
+class _CapacityCollector(Collector):
+    """Args: by instance and share of its ceiling, the smallest capacity in bytes."""
+
+    def __init__(self, capacities: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
+        self._capacities = capacities
+
+    def describe(self) -> Iterable[Metric]:
+        """No scrape at registration: the names can't clash with others of this file."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        # The smallest capacity that hits a share (0.95: 95 %) of what an infinite cache would hit, over all facts.
+        gauge = GaugeMetricFamily(
+            "litehit_instance_capacity_bytes",
+            "Smallest capacity for a share of the ceiling",
+            labels=["instance_id", "of_ceiling"],
+        )
+        for instance_id, shares in self._capacities().items():
+            for share, capacity in shares.items():
+                gauge.add_metric([instance_id, share], capacity)
+        return [gauge]

@@ -22,6 +22,7 @@ from service.api.problems import install_problem_handlers
 from service.api.query import query_router
 from service.api.readiness import StatusProvider, api_waiting
 from service.api.refusals import install_refusals
+from service.api.spread import InstanceSpreads
 from service.archive.segment import ChainKey
 from service.lanes.status import LanesStatus
 from service.metrics import ApiMetrics
@@ -64,14 +65,17 @@ def create_app(
     install_problem_handlers(app)
     install_refusals(app)
     install_openapi(app)
+    refresh: Callable[[], None] | None = None
     if index is not None:
-        app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size))
+        spreads = InstanceSpreads(index)
+        refresh = spreads.refresh
+        app.add_middleware(MeasureCalls, metrics=ApiMetrics(registry, index.size, spreads.capacities))
         facts = Facts(index, lag)
         for router in (query_router, curve_router, capacity_router):
             app.include_router(router(facts))
         app.include_router(instances_router(facts, lanes))
         status = (api_waiting(index.waiting), *status)
-    app.include_router(health_router(release, status, registry))
+    app.include_router(health_router(release, status, registry, refresh))
 
     @app.get("/", include_in_schema=False)
     async def home() -> RedirectResponse:

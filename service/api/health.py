@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -13,15 +14,22 @@ from schemas.answers import Health, Readiness
 from service.api.readiness import StatusProvider
 
 
-def health_router(version: str, status: Sequence[StatusProvider], registry: CollectorRegistry) -> APIRouter:
-    """The calls; they touch memory only, so they run in the event loop and answer while every worker thread is busy.
+def health_router(
+    version: str,
+    status: Sequence[StatusProvider],
+    registry: CollectorRegistry,
+    refresh: Callable[[], None] | None = None,
+) -> APIRouter:
+    """The calls; they run in the event loop, or in a thread of their own, and answer while every worker is busy.
 
     Args:
         version: of the service.
         status: one provider for each role of this process.
         registry: what `/metrics` shows.
+        refresh: computes, in bounded time, what metrics are to show; None where there is nothing to.
     """
     router = APIRouter(tags=["operation"])
+    own_thread = CapacityLimiter(1)
 
     @router.get("/healthz", summary="Liveness")
     async def healthz() -> Health:
@@ -44,6 +52,8 @@ def health_router(version: str, status: Sequence[StatusProvider], registry: Coll
     @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
     async def metrics(request: Request) -> Response:
         """Metrics in the text format that the scraper accepts."""
+        if refresh is not None:
+            await to_thread.run_sync(refresh, limiter=own_thread)
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"Content-Type": content_type})
 

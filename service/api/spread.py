@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction
 from service.api.index import FactIndex, IndexLoading
-from service.api.sums import GroupKey, HitSums
+from service.api.tail import Reach
 from service.api.windows import TimeWindow
+from service.archive.segment import ChainKey
 
 SHARES = ("0.1", "0.25", "0.5", "0.75", "0.9", "0.95", "0.99", "0.995", "1")
 """Of the hits of an infinite cache, for answers."""
@@ -32,8 +34,7 @@ def spread(function: HitFunction, shares: Sequence[str]) -> list[int]:
 class InstanceSpreads:
     """The spread of each instance over all facts, kept up to date as it is asked for.
 
-    An instance is computed again only where its facts have changed, and one call takes so long at most; what it does
-    not reach keeps its numbers and comes first in the next.
+    One refresh takes so long at most: what it does not reach keeps its numbers and comes first in the next.
 
     Args:
         index: sums of the facts.
@@ -45,11 +46,11 @@ class InstanceSpreads:
         self._index = index
         self._seconds = seconds
         self._clock = clock
-        self._known: dict[str, tuple[Sequence[tuple[GroupKey, HitSums]], Sequence[int]]] = {}
+        self._known: dict[str, _Known] = {}
         self._refreshing = threading.Lock()
 
     def refresh(self) -> None:
-        """Compute what has changed; nothing before the index has loaded."""
+        """Compute again what facts have come for; nothing before the index has loaded."""
         with self._refreshing:
             try:
                 selection = self._index.select(TimeWindow(), None)
@@ -57,20 +58,25 @@ class InstanceSpreads:
                 return
             deadline = self._clock() + self._seconds
             groups = by_instance(selection, ())
+            # A dictionary keeps the order of insertion: the new ones, then those that have waited longest.
             known = {one: self._known[one] for one in self._known if one in groups}
-            changed = [one for one in groups if one not in known or list(known[one][0]) != list(groups[one])]
-            # A dictionary keeps the order of insertion: those that waited longest come first.
-            places = {one: place for place, one in enumerate(known)}
-            for instance_id in sorted(changed, key=lambda one: places.get(one, -1)):
+            for instance_id in [*(one for one in groups if one not in known), *known]:
+                if instance_id in known and known[instance_id].as_of == selection.as_of:
+                    continue
                 if self._clock() > deadline:
                     break
                 known.pop(instance_id, None)
-                known[instance_id] = (groups[instance_id], spread(HitFunction(groups[instance_id]), GAUGED_SHARES))
+                capacities = spread(HitFunction(groups[instance_id]), GAUGED_SHARES)
+                known[instance_id] = _Known(selection.as_of, dict(zip(GAUGED_SHARES, capacities, strict=True)))
             self._known = known
 
     def capacities(self) -> Mapping[str, Mapping[str, int]]:
         """Smallest capacity in bytes by instance and share, as of the last refresh."""
-        return {
-            instance_id: dict(zip(GAUGED_SHARES, capacities, strict=True))
-            for instance_id, (_, capacities) in sorted(self._known.items())
-        }
+        known = self._known
+        return {instance_id: known[instance_id].capacities for instance_id in sorted(known)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    as_of: Sequence[tuple[ChainKey, Reach]]
+    capacities: Mapping[str, int]

@@ -132,3 +132,20 @@ def test_a_process_without_the_api_still_serves_probes_and_scrapers(connect: Cal
     assert client.get("/readyz").json()["waiting"] == [{"component": "lanes", "detail": "partition 2 is restoring"}]
     assert client.get("/metrics").status_code == 200
     assert client.get("/query", params=[("capacity_gb", 1)]).status_code == 404
+
+
+def test_the_smallest_capacities_are_gauges(index: FactIndex, client: Client) -> None:
+    def gauged() -> dict[tuple[str, str], float]:
+        (family,) = [
+            one
+            for one in text_string_to_metric_families(client.get("/metrics").text)
+            if one.name == "litehit_instance_capacity_bytes"
+        ]
+        return {(one.labels["instance_id"], one.labels["of_ceiling"]): one.value for one in family.samples}
+
+    assert gauged() == {}
+    index.appended(CHAIN, rows_of([fact(10, (1, 10))], 0))
+    shares = ["0.6", "0.8", "0.9", "0.95", "0.99", "0.995"]
+    answer = client.get("/capacity", [("of_ceiling", share) for share in shares]).json()
+    expected = [one["capacity_bytes"] for one in answer["instances"][0]["capacities"]]
+    assert gauged() == dict(zip([("chat", share) for share in shares], expected, strict=True))
