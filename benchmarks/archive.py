@@ -32,7 +32,7 @@ from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
 from service.archive.decode import FetchedFacts, decode
 from service.archive.facts_consumer import FactsConsumer
-from service.archive.listener import NoListener
+from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
 from service.archive.segment import ChainKey, read_table
@@ -82,7 +82,7 @@ def measure_records(records: list[FetchedFacts], count: int) -> dict[str, float]
     store = open_store("memory://")
     limits = SegmentLimits(10**9, 10**12, 10**9)
     archive = PartitionArchive(
-        ChainKey("facts", "g", 0), 0, limits, Catalog(store), NoListener(), ArchiveMetrics(CollectorRegistry())
+        ChainKey("facts", "g", 0), 0, limits, Catalog(store), FactListeners(), ArchiveMetrics(CollectorRegistry())
     )
     rows = {
         "model_facts_per_s": rate(count, each(RequestFact.model_validate_json, values)),

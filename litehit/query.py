@@ -17,23 +17,28 @@ from litehit.projector import HitCurveProjector
 from litehit.totals import SlotTotals
 
 MAX_CAPACITIES = 1000
+_CELLS = 1 << 16  # numbers of requests and slots that are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """K capacities, as asked and in bytes."""
+    """K capacities, as asked and in bytes, and what a block is charged."""
 
     capacity_gb: tuple[float, ...]
     capacity_bytes: tuple[int, ...]
+    block_bytes: int | None
 
 
-def query(facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: BinaryIO) -> SlotTotals:
+def query(
+    facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: BinaryIO, *, requests: bool = True
+) -> SlotTotals:
     """Write one line a request, then one summary an instance by instance_id, then the total.
 
     Args:
         facts: batches of facts, in any grouping; read once.
         capacity_gb: the slots, in binary GB; order and duplicates are kept, negative = infinite.
         sink: where the lines go.
+        requests: whether to write the lines of the requests; otherwise only the summaries.
 
     Returns:
         The total.
@@ -43,29 +48,59 @@ def query(facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: Binary
         OptionError: there is no capacity, or more than `MAX_CAPACITIES`.
         FactsError: a row of the facts is malformed; what was written by then must not be used.
     """
-    if not 1 <= len(capacity_gb) <= MAX_CAPACITIES:
-        raise OptionError(f"{len(capacity_gb)} capacities were given; give 1 to {MAX_CAPACITIES}")
-    slots = _Slots(tuple(capacity_gb), tuple(map(HitCurveProjector.capacity_bytes, capacity_gb)))
+    total = SlotTotals(tuple(capacity_gb))
+    sink.writelines(query_lines(facts, total, requests=requests))
+    return total
+
+
+def query_lines(
+    facts: Iterable[FactBatch], total: SlotTotals, *, requests: bool = True, block_bytes: int | None = None
+) -> Iterator[bytes]:
+    """The lines that `query` writes, some at a time.
+
+    Args:
+        facts: batches of facts, in any grouping; read once.
+        total: names the slots; the facts are added to it.
+        requests: whether to give the lines of the requests; otherwise only the summaries.
+        block_bytes: bytes charged to every block instead of what each fact carries; None = each fact's own.
+
+    Raises:
+        as `query`.
+    """
+    if not 1 <= len(total.capacity_gb) <= MAX_CAPACITIES:
+        raise OptionError(f"{len(total.capacity_gb)} capacities were given; give 1 to {MAX_CAPACITIES}")
+    slots = _Slots(total.capacity_gb, tuple(map(HitCurveProjector.capacity_bytes, total.capacity_gb)), block_bytes)
     totals: dict[str, SlotTotals] = {}
     for batch in facts:
-        hit_blocks = _project(batch, slots.capacity_bytes)
-        sink.writelines(map(_line, _request_rows(batch, hit_blocks)))
-        _add(totals, batch, hit_blocks, slots)
-    everything = SlotTotals(slots.capacity_gb)
+        for part in _parts(batch, max(1, _CELLS // len(slots.capacity_gb))):
+            hit_blocks = _project(part, slots)
+            if requests:
+                yield b"".join(map(_line, _request_rows(part, hit_blocks)))
+            _add(totals, part, hit_blocks, slots)
     for instance_id in sorted(totals):
-        sink.write(_line({"summary": "instance", "instance_id": instance_id, **totals[instance_id].summary()}))
-        everything.merge(totals[instance_id])
-    sink.write(_line({"summary": "total", **everything.summary()}))
-    return everything
+        summary = totals[instance_id].summary()
+        yield _line({"summary": "instance", "instance_id": instance_id, **summary})
+        total.merge(totals[instance_id])
+    yield _line({"summary": "total", **total.summary()})
 
 
-def _project(batch: FactBatch, capacity_bytes: Sequence[int]) -> Int64Array:
+def _parts(batch: FactBatch, rows: int) -> Iterator[FactBatch]:
+    """A batch in parts of so many rows."""
+    if len(batch) <= rows:
+        yield batch
+        return
+    for first in range(0, len(batch), rows):
+        yield batch.select(np.arange(first, min(first + rows, len(batch))))
+
+
+def _project(batch: FactBatch, slots: _Slots) -> Int64Array:
     """Hit blocks of R facts at K capacities: int64[R, K]."""
-    hits = np.empty((len(batch), len(capacity_bytes)), np.int64)
-    for block_bytes in np.unique(batch.block_bytes).tolist():
-        rows = np.flatnonzero(batch.block_bytes == block_bytes)
+    hits = np.empty((len(batch), len(slots.capacity_bytes)), np.int64)
+    charges = batch.block_bytes if slots.block_bytes is None else np.full(len(batch), slots.block_bytes)
+    for block_bytes in np.unique(charges).tolist():
+        rows = np.flatnonzero(charges == block_bytes)
         curves = batch.hit_curves if len(rows) == len(batch) else batch.hit_curves.select(rows)
-        for slot, capacity in enumerate(capacity_bytes):
+        for slot, capacity in enumerate(slots.capacity_bytes):
             hits[rows, slot] = HitCurveProjector.project_bytes_batch(curves, capacity, block_bytes)
     return hits
 

@@ -90,6 +90,12 @@ class SlotTotals:
             "total_hit_blocks": self.hit_blocks,
             "total_hit_tokens": self.hit_tokens,
             "hit_rates": self.hit_rates,
+            "of_ceiling": self.of_ceiling,
+            "ceiling": {
+                "hit_blocks": self.ceiling_blocks,
+                "hit_tokens": self.ceiling_tokens,
+                "hit_rate": self.ceiling_rate,
+            },
         }
 
     def _rate(self, hit_tokens: int) -> float:

@@ -16,12 +16,15 @@ from litehit.errors import OptionError
 from litehit.registry import Registry
 from service.api.app import create_app
 from service.api.as_of import archive_lag
+from service.api.fact_log import FactLog
 from service.api.follower import StoreFollower
 from service.api.index import FactIndex
+from service.api.open_facts import OpenFacts
 from service.api.readiness import StatusProvider, api_waiting, archive_waiting, lanes_waiting
 from service.api.server import ApiServer
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
+from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
 from service.archive.reader import read_segment
 from service.embedded import EmbeddedBroker
@@ -105,6 +108,7 @@ class _Process:
         self._broker = broker
         self._metrics = CollectorRegistry()
         self._status: list[StatusProvider] = []
+        self._open_facts = OpenFacts()
 
     def open_store(self, *, for_writing: bool) -> None:
         self._store = open_store(self._settings.store, for_writing=for_writing)
@@ -114,6 +118,7 @@ class _Process:
 
     def make_archiver(self, index: FactIndex | None) -> Archiver:
         metrics = ArchiveMetrics(self._metrics)
+        listener = None if index is None else FactListeners(index, self._open_facts)
         layout = self._layout
         archiver = Archiver(
             self._settings,
@@ -122,7 +127,7 @@ class _Process:
             layout.partitions,
             self._store,
             metrics,
-            index,
+            listener,
             self._watch(self._settings.facts_topic),
         )
         metrics.watch(archiver.status)
@@ -150,14 +155,18 @@ class _Process:
         settings = self._settings
         if index is None and "port" not in settings.model_fields_set:
             return
+        log = None
         if index is not None:
-            follower = StoreFollower(Catalog(self._store, settings.facts_topic), index, settings.follow_seconds)
+            catalog = Catalog(self._store, settings.facts_topic)
+            follower = StoreFollower(catalog, index, settings.follow_seconds)
+            log = FactLog(catalog, self._open_facts)
             self._status.append(api_waiting(follower.waiting))
         app = create_app(
             index,
             registry=self._metrics,
             status=self._status,
             lanes=None if worker is None else worker.status,
+            log=log,
             **({} if archiver is None else {"lag": archive_lag(archiver.status)}),
         )
         server = ApiServer(app, settings.host, settings.port)

@@ -64,31 +64,38 @@ class Facts:
             state: what else the answer depends on.
         """
         if "if-none-match" in request.headers:
-            tag = entity_tag(request, as_of_answer(self.index.as_of(), self.lag()), state)
-            if is_known(request, tag):
-                return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=_validators(tag))
+            now = as_of_answer(self.index.as_of(), self.lag())
+            known = not_modified(request, validators(_entity_tag(request, now, state)))
+            if known is not None:
+                return known
         window = asked.window
         selection = self.index.select(window, asked.instance_id or None)
         about = About(window_answer(window), as_of_answer(selection.as_of, self.lag()))
-        headers = _validators(entity_tag(request, about.as_of, state))
+        headers = validators(_entity_tag(request, about.as_of, state))
         document = make(selection, about)
         if isinstance(document, bytes):
             return send(request, document, headers)
         return stream(request, document, JSON, headers)
 
 
-def entity_tag(request: Request, as_of: Sequence[AsOf], state: str = "") -> str:
-    """A weak validator: the same for the same question about the same facts (and other state)."""
+def state_tag(request: Request, state: str) -> str:
+    """A weak validator: the same for the same question about the same state."""
     digest = hashlib.sha256(f"{request.app.version} {request.url.path}?{request.url.query} {state}".encode())
-    for one in as_of:
-        digest.update(one.model_dump_json().encode())
     return f'W/"{digest.hexdigest()[:32]}"'
 
 
-def is_known(request: Request, tag: str) -> bool:
-    """Whether the reader says that it has the answer of a validator."""
+def validators(tag: str) -> dict[str, str]:
+    """The headers of an answer with a validator."""
+    # Any cache may keep it, and must ask again: facts arrive.
+    return {"ETag": tag, "Cache-Control": "no-cache"}
+
+
+def not_modified(request: Request, headers: dict[str, str]) -> Response | None:
+    """304 where the reader says that it has the answer with this validator."""
     known = [one.strip() for one in request.headers.get("if-none-match", "").split(",")]
-    return tag in known or "*" in known
+    if headers["ETag"] in known or "*" in known:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return None
 
 
 def send(request: Request, body: bytes, headers: dict[str, str], media_type: str = JSON) -> Response:
@@ -109,9 +116,8 @@ def stream(request: Request, parts: Iterator[bytes], media_type: str, headers: d
     return StreamingResponse(parts, headers=headers, media_type=media_type)
 
 
-def _validators(tag: str) -> dict[str, str]:
-    # Any cache may keep it, and must ask again: facts arrive.
-    return {"ETag": tag, "Cache-Control": "no-cache"}
+def _entity_tag(request: Request, as_of: Sequence[AsOf], state: str) -> str:
+    return state_tag(request, "".join([*(one.model_dump_json() for one in as_of), state]))
 
 
 def _takes_gzip(request: Request) -> bool:

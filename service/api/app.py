@@ -13,9 +13,11 @@ from service.api.answering import Facts
 from service.api.as_of import Lag
 from service.api.capacity import capacity_router
 from service.api.curve import curve_router
+from service.api.fact_log import FactLog
 from service.api.health import health_router
 from service.api.index import FactIndex
 from service.api.instances import instances_router
+from service.api.lines import lines_router
 from service.api.measure import MeasureCalls
 from service.api.openapi import install_openapi
 from service.api.problems import install_problem_handlers
@@ -44,6 +46,7 @@ def create_app(
     status: Sequence[StatusProvider] = (),
     lag: Lag = _no_lag,
     lanes: Callable[[], LanesStatus] | None = None,
+    log: FactLog | None = None,
 ) -> FastAPI:
     """The application of a process: all calls over an index, or, without one, only those for probes and scrapers.
 
@@ -53,6 +56,7 @@ def create_app(
         status: what the other roles of this process wait for.
         lag: how many facts each partition is behind its topic; by default no partition has a known lag.
         lanes: the lanes of this process; None where there are none.
+        log: where facts themselves are read; without one the calls that give them are not there.
     """
     release = version("litehit")
     app = FastAPI(
@@ -74,6 +78,8 @@ def create_app(
         for router in (query_router, curve_router, capacity_router):
             app.include_router(router(facts))
         app.include_router(instances_router(facts, lanes))
+        if log is not None:
+            app.include_router(lines_router(index, log))
         status = (api_waiting(index.waiting), *status)
     app.include_router(health_router(release, status, registry, refresh))
 

@@ -10,8 +10,10 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from service.api.cursor import decode_cursor
 from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
 from service.api.windows import TimeWindow, format_time, parse_time
+from service.archive.segment import ChainKey
 
 MAX_VALUES = 1000
 MAX_TARGETS = 100
@@ -140,6 +142,28 @@ class CapacityParameters(Selected):
         description="a share of the ceiling to reach, a decimal from 0 to 1 (.95: 95 % of what an infinite cache "
         f"hits); repeat it for up to {MAX_TARGETS}",
         examples=[[0.9, 0.95, 0.99]],
+    )
+
+
+def _offsets(value: Any) -> dict[ChainKey, int]:
+    try:
+        return decode_cursor(value)
+    except ValueError as error:
+        raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
+
+
+_Offsets = Annotated[dict[ChainKey, int], BeforeValidator(_offsets), WithJsonSchema({"type": "string"})]
+
+
+class FactsParameters(FactsSelected):
+    """What `/facts` is asked."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES)] = Field(
+        default=1000, description=f"facts of a page at most, 1 to {MAX_LINES:,}", examples=[1000]
+    )
+    cursor: _Offsets | None = Field(
+        default=None,
+        description="where to go on: what an answer gave in LiteHit-Cursor; leave it out to begin at the first fact",
     )
 
 

@@ -8,7 +8,9 @@ from fastapi import FastAPI, Request, Response
 
 from service.api.index import IndexLoading, UnknownInstances
 from service.api.problems import ApiProblem, parameter_problem, respond
+from service.api.turns import TooManyCalls
 from service.api.window_sums import TooManyWindows, WindowTooLarge
+from service.archive.errors import ArchiveError
 
 
 def install_refusals(app: FastAPI) -> None:
@@ -76,5 +78,31 @@ def install_refusals(app: FastAPI) -> None:
                 "Too many windows at once",
                 f"{error}; send this call again in a second",
                 retry_after=1,
+            ),
+        )
+
+    @app.exception_handler(TooManyCalls)
+    def _too_many(request: Request, error: TooManyCalls) -> Response:
+        return respond(
+            request,
+            ApiProblem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too-many-calls",
+                "Too many calls at once",
+                f"{error}; send this call again when one has ended",
+                retry_after=1,
+            ),
+        )
+
+    @app.exception_handler(ArchiveError)
+    def _unusable(request: Request, error: ArchiveError) -> Response:
+        return respond(
+            request,
+            ApiProblem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "store-unusable",
+                "The facts can't be read",
+                f"{error}; when that is mended, send this call again",
+                retry_after=10,
             ),
         )

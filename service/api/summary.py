@@ -8,7 +8,7 @@ from typing import Any
 
 from litehit.projector import INFINITE, HitCurveProjector
 from litehit.totals import SlotTotals
-from schemas.answers import Ceiling, Gain
+from schemas.answers import Gain
 from service.api.sums import GroupKey, HitSums
 
 _ONE_GB = HitCurveProjector.capacity_bytes(1)
@@ -76,11 +76,10 @@ class Tally:
     def summary(self) -> dict[str, Any]:
         """The fields of `schemas.answers.Summary`."""
         asked = self.asked
-        ceiling = Ceiling(hit_blocks=asked.ceiling_blocks, hit_tokens=asked.ceiling_tokens, hit_rate=asked.ceiling_rate)
         gained_tokens = [more - now for now, more in zip(asked.hit_tokens, self.next_gb.hit_tokens, strict=True)]
         gain = Gain(
             hit_blocks=[more - now for now, more in zip(asked.hit_blocks, self.next_gb.hit_blocks, strict=True)],
             hit_tokens=gained_tokens,
             hit_rates=[tokens / asked.input_tokens if asked.input_tokens else 0.0 for tokens in gained_tokens],
         )
-        return {**asked.summary(), "of_ceiling": asked.of_ceiling, "gain_per_gb": gain, "ceiling": ceiling}
+        return {**asked.summary(), "gain_per_gb": gain}

@@ -13,7 +13,7 @@ from service.archive.chain_end import Held
 from service.archive.errors import StoreError
 from service.archive.facts_consumer import FactsConsumer, Fetched
 from service.archive.facts_offsets import FactsOffsets
-from service.archive.listener import FactListener, NoListener
+from service.archive.listener import FactListener, FactListeners
 from service.archive.opening import Opening
 from service.archive.seat import Seat
 from service.archive.status import ArchiveStatus
@@ -79,7 +79,7 @@ class Archiver:
         self._status = ArchiveStatus("the store's segments are not listed yet")
         self._consumer = FactsConsumer(settings, bootstrap)
         self._offsets = FactsOffsets(settings, bootstrap)
-        self._opening = Opening(settings, store, self._offsets, listener or NoListener(), metrics, clock)
+        self._opening = Opening(settings, store, self._offsets, listener or FactListeners(), metrics, clock)
 
     def run(self, stop: threading.Event) -> None:
         """Archive until told to stop; then publish what is open.

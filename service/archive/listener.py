@@ -31,14 +31,27 @@ class FactListener(Protocol):
         """What was appended after the last segment is void: the partition stopped before it could be published."""
 
 
-class NoListener:
-    """Listens to nothing: for an archiver without an index in its process."""
+class FactListeners:
+    """Passes on what it hears.
+
+    Args:
+        listeners: who hears it, in this order; maybe nobody.
+    """
+
+    def __init__(self, *listeners: FactListener) -> None:
+        self._listeners = listeners
 
     def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
         """See `FactListener.appended`."""
+        for listener in self._listeners:
+            listener.appended(chain, rows)
 
     def published(self, info: SegmentInfo) -> None:
         """See `FactListener.published`."""
+        for listener in self._listeners:
+            listener.published(info)
 
     def tail_dropped(self, chain: ChainKey) -> None:
         """See `FactListener.tail_dropped`."""
+        for listener in self._listeners:
+            listener.tail_dropped(chain)

@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
+from service.archive.chain import Chain
 from service.archive.chain_walk import ChainWalk
 from service.archive.errors import Changed, NotFound
 from service.archive.open_store import open_store
@@ -117,24 +118,37 @@ class ArchiveReader:
             for error in chain.damaged:
                 raise error
         for key in dict.fromkeys(info.chain for info in self.view.segments):
-            yield from self._chain(ChainWalk(self._catalog, self.view.chain(key)), wanted)
+            yield from read_chain(self._catalog, self.view.chain(key), wanted)
 
-    def _chain(self, walk: ChainWalk, wanted: FactFilter) -> Iterator[ArchivedFacts]:
-        while (info := walk.segment) is not None:
-            begin, end = walk.part
-            part = replace(
-                wanted,
-                from_offset=begin if begin > info.base_offset else None,
-                to_offset=end if end < info.end_offset else None,
-            )
-            try:
-                for facts in read_segment(self._catalog.store, info, part):
-                    walk.passed(int(facts.fact_offsets[-1]) + 1)
-                    yield facts
-            except (Changed, NotFound) as error:
-                walk.look_again(error)
-            else:
-                walk.passed(info.end_offset)
+
+def read_chain(catalog: Catalog, chain: Chain, wanted: FactFilter = EVERYTHING) -> Iterator[ArchivedFacts]:
+    """The facts of a chain as it was at one moment, whatever is merged meanwhile. Errors are those of `batches` above.
+
+    Args:
+        catalog: of the store; is refreshed where a segment is not what it was.
+        chain: as a view showed it.
+        wanted: which facts.
+    """
+    walk = ChainWalk(catalog, chain)
+    walk.passed(wanted.from_offset or 0)
+    while (info := walk.segment) is not None:
+        begin, end = walk.part
+        end = end if wanted.to_offset is None else min(end, wanted.to_offset)
+        if begin >= end:
+            return
+        part = replace(
+            wanted,
+            from_offset=begin if begin > info.base_offset else None,
+            to_offset=end if end < info.end_offset else None,
+        )
+        try:
+            for facts in read_segment(catalog.store, info, part):
+                walk.passed(int(facts.fact_offsets[-1]) + 1)
+                yield facts
+        except (Changed, NotFound) as error:
+            walk.look_again(error)
+        else:
+            walk.passed(info.end_offset)
 
 
 def _batches(path: str, source: pa.NativeFile, wanted: FactFilter) -> Iterator[ArchivedFacts]:

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from service.archive.catalog import Catalog
 from service.archive.chain_end import Held
 from service.archive.errors import OffsetsMissing
-from service.archive.listener import NoListener
+from service.archive.listener import FactListeners
 from service.archive.partition import PartitionArchive
 from service.archive.seat import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Seat
 from service.archive.segment import ChainKey
@@ -26,7 +26,7 @@ class Bench:
         self.clock = LeapingClock()
         metrics = ArchiveMetrics(CollectorRegistry())
         limits = SegmentLimits(4, 10**9, 60.0)
-        archive = PartitionArchive(KEY, 0, limits, Catalog(self.store), NoListener(), metrics, self.clock)
+        archive = PartitionArchive(KEY, 0, limits, Catalog(self.store), FactListeners(), metrics, self.clock)
         self.seat = Seat(archive, metrics, self.clock)
 
     def tries(self) -> bool:

@@ -16,7 +16,8 @@ from litehit.errors import CapacityError, FactsError, OptionError
 from litehit.facts import FactBatch
 from litehit.facts_csv import HEADER, read_facts
 from litehit.projector import HitCurveProjector
-from litehit.query import query
+from litehit.query import query, query_lines
+from litehit.totals import SlotTotals
 from schemas.fact import HitCurve, RequestFact
 from tests.facts_strategies import facts
 
@@ -70,6 +71,8 @@ def test_the_worked_example() -> None:
         "total_hit_blocks": [7, 7, 8],
         "total_hit_tokens": [28, 28, 32],
         "hit_rates": [28 / 54, 28 / 54, 32 / 54],
+        "of_ceiling": [28 / 32, 28 / 32, 1.0],
+        "ceiling": {"hit_blocks": 8, "hit_tokens": 32, "hit_rate": 32 / 54},
     }
     assert rows[5:] == [{"summary": "instance", "instance_id": "i", **totals}, {"summary": "total", **totals}]
     assert list(rows[0]) == ["trace_id", "instance_id", "timestamp_ns", "input_token_len", "hit_blocks", "hit_rates"]
@@ -80,6 +83,27 @@ def test_capacities_keep_order_and_duplicates() -> None:
     rows = answer([WORKED], [-1, 0, 2048 / GB, 0, -5])
     assert rows[-1]["total_hit_blocks"] == [8, 0, 7, 0, 8]
     assert rows[-1]["capacity_gb"] == [-1, 0, 2048 / GB, 0, -5]
+
+
+def test_the_summaries_alone() -> None:
+    sink = io.BytesIO()
+    total = query([WORKED], [1, -1], sink, requests=False)
+    lines = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert lines == answer([WORKED], [1, -1])[5:]
+    assert total.hit_blocks == [8, 8]
+
+
+def test_lines_come_a_few_at_a_time_and_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = answer([WORKED], [2048 / GB, -1])
+    monkeypatch.setattr("litehit.query._CELLS", 4)
+    assert answer([WORKED], [2048 / GB, -1]) == whole
+    lines = list(query_lines([WORKED], SlotTotals((2048 / GB, -1.0))))
+    assert [part.count(b"\n") for part in lines] == [2, 2, 1, 1, 1]
+
+
+def test_another_charge() -> None:
+    lines = [*query_lines([WORKED], SlotTotals((2048 / GB,)), block_bytes=2048)]
+    assert json.loads(lines[-1])["total_hit_blocks"] == [4]
 
 
 def test_no_tokens_give_the_rate_0() -> None:

@@ -41,9 +41,7 @@ def test_an_instance_without_hits_needs_nothing() -> None:
 
 def test_what_one_refresh_does_not_reach_comes_first_in_the_next() -> None:
     index = index_of("a", "b", "c")
-    spreads = InstanceSpreads(
-        index, seconds=2.5, clock=Clock()
-    )  # two of them: a second a look
+    spreads = InstanceSpreads(index, seconds=2.5, clock=Clock())  # two of them: a second a look
     spreads.refresh()
     assert list(spreads.capacities()) == ["a", "b"]
     spreads.refresh()

@@ -17,6 +17,7 @@ def test_without_tokens_the_rate_is_0() -> None:
     totals = SlotTotals((1.0, -1.0))
     assert totals.hit_rates == [0.0, 0.0]
     assert totals.ceiling_rate == 0.0
+    assert totals.of_ceiling == [1.0, 1.0]  # nothing could be hit, and nothing of that is missed
 
 
 def test_merging_adds_everything() -> None:
@@ -40,4 +41,6 @@ def test_a_summary_has_the_fields_of_the_query() -> None:
         "total_hit_blocks": [1, 3],
         "total_hit_tokens": [16, 48],
         "hit_rates": [0.25, 0.75],
+        "of_ceiling": [1 / 3, 1.0],
+        "ceiling": {"hit_blocks": 3, "hit_tokens": 48, "hit_rate": 0.75},
     }
