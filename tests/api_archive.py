@@ -67,7 +67,7 @@ class ApiArchive:
     def merge(self, chain: ChainKey) -> None:
         """All segments become one: it replaces the first, then the others are deleted."""
         listed = {file.path: file for file in self.store.list()}
-        infos = [info for info in self._view(chain).segments]
+        infos = self._view(chain).segments
         tables = [read_table(self.store, info.path)[1] for info in infos]
         table = pa.concat_tables(tables)
         merged = describe(chain, infos[0].base_offset, infos[-1].end_offset, table)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
-from service.api.open_facts import OpenFacts
+from service.api.open_facts import OpenFacts, OpenTail
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
 from service.archive.chain import Chain
@@ -21,13 +19,16 @@ class PinnedChain:
 
     Attributes:
         chain: its segments.
-        tail: what is in none of them, in order, as tables of `FACT_SCHEMA`.
-        end_offset: behind the last of both.
+        tail: what is in none of them, and maybe some of what is.
     """
 
     chain: Chain
-    tail: Sequence[pa.Table]
-    end_offset: int
+    tail: OpenTail
+
+    @property
+    def end_offset(self) -> int:
+        """Behind the last fact of both."""
+        return max(_end(self.chain), self.tail.end_offset)
 
     @property
     def missing(self) -> list[tuple[int, int]]:
@@ -59,13 +60,12 @@ class FactLog:
             StoreError: the store can't be reached.
         """
         # The tails first: what they have given up by then is in the store.
-        tails = {key: tables for key, tables in self._tails.tables().items() if tables}
+        tails = self._tails.tails()
         chains = dict(self._catalog.view.chains)
-        for key, tables in tails.items():
+        for key, tail in tails.items():
             known = chains.get(key, Chain(key))
-            is_behind = _end(known) < tables[0]["fact_offset"][0].as_py()
-            chains[key] = self._look(key) if is_behind else known
-        pinned = [_pinned(chain, tails.get(key, ())) for key, chain in chains.items()]
+            chains[key] = self._look(key) if _end(known) < tail.first_offset else known
+        pinned = [PinnedChain(chain, tails.get(key, OpenTail())) for key, chain in chains.items()]
         generations = _generations(chains, tails)
         return sorted(
             (one for one in pinned if one.end_offset),
@@ -86,7 +86,7 @@ class FactLog:
             yield rows
         # A segment may have been published of facts that the pinned tail holds too.
         behind = replace(wanted, from_offset=max(position, _end(pinned.chain)))
-        for table in pinned.tail:
+        for table in pinned.tail.tables:
             chosen = table.filter(behind.expression())
             if chosen.num_rows:
                 yield ArchivedFacts.from_table(chosen)
@@ -94,11 +94,6 @@ class FactLog:
     def _look(self, key: ChainKey) -> Chain:
         self._own_catalog.refresh(key)
         return self._own_catalog.view.chain(key)
-
-
-def _pinned(chain: Chain, tail: Sequence[pa.Table]) -> PinnedChain:
-    ends = [_end(chain), *(table["fact_offset"][-1].as_py() + 1 for table in tail[-1:])]
-    return PinnedChain(chain, tail, max(ends))
 
 
 def _end(chain: Chain) -> int:
@@ -109,14 +104,12 @@ def _generation(key: ChainKey) -> tuple[str, str]:
     return key.topic, key.generation
 
 
-def _generations(
-    chains: Mapping[ChainKey, Chain], tails: Mapping[ChainKey, Sequence[pa.Table]]
-) -> list[tuple[str, str]]:
+def _generations(chains: Mapping[ChainKey, Chain], tails: Mapping[ChainKey, OpenTail]) -> list[tuple[str, str]]:
     """Those with segments as a reader of the store orders them, then those that have none yet, by their first fact."""
     archived = CatalogView(chains).generations
     new = sorted(
-        (tables[0]["timestamp_ns"][0].as_py(), _generation(key))
-        for key, tables in tails.items()
-        if _generation(key) not in archived
+        (tail.tables[0]["timestamp_ns"][0].as_py(), _generation(key))
+        for key, tail in tails.items()
+        if tail.tables and _generation(key) not in archived
     )
     return list(dict.fromkeys((*archived, *(generation for _, generation in new))))

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.segment import ChainKey, SegmentInfo
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTail:
+    """What of a chain is in no segment yet.
+
+    Attributes:
+        base_offset: where the last segment that was heard of ends; 0 before the first.
+        tables: the facts, in order, as tables of `FACT_SCHEMA` that are not empty.
+    """
+
+    base_offset: int = 0
+    tables: Sequence[pa.Table] = ()
+
+    @property
+    def first_offset(self) -> int:
+        """Everything before it is in the store."""
+        return self.tables[0]["fact_offset"][0].as_py() if self.tables else self.base_offset
+
+    @property
+    def end_offset(self) -> int:
+        """Behind the last fact."""
+        return self.tables[-1]["fact_offset"][-1].as_py() + 1 if self.tables else self.base_offset
 
 
 class OpenFacts:
@@ -19,26 +43,28 @@ class OpenFacts:
     """
 
     def __init__(self) -> None:
-        self._tables: Mapping[ChainKey, tuple[pa.Table, ...]] = {}
+        self._tails: Mapping[ChainKey, OpenTail] = {}
         self._changing = threading.Lock()
 
-    def tables(self) -> Mapping[ChainKey, Sequence[pa.Table]]:
-        """The facts of each chain after its last segment, in order, as tables of `FACT_SCHEMA` that are not empty."""
-        return self._tables
+    def tails(self) -> Mapping[ChainKey, OpenTail]:
+        """Of each chain that was heard of."""
+        return self._tails
 
     def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
         """See `FactListener.appended`."""
         with self._changing:
-            self._tables = {**self._tables, chain: (*self._tables.get(chain, ()), rows.to_table())}
+            tail = self._tails.get(chain, OpenTail())
+            self._tails = {**self._tails, chain: OpenTail(tail.base_offset, (*tail.tables, rows.to_table()))}
 
     def published(self, info: SegmentInfo) -> None:
         """See `FactListener.published`."""
         with self._changing:
-            held = self._tables.get(info.chain, ())
-            rest = (table.filter(pc.field("fact_offset") >= info.end_offset) for table in held)
-            self._tables = {**self._tables, info.chain: tuple(table for table in rest if table.num_rows)}
+            tables = self._tails.get(info.chain, OpenTail()).tables
+            rest = (table.filter(pc.field("fact_offset") >= info.end_offset) for table in tables)
+            tail = OpenTail(info.end_offset, tuple(table for table in rest if table.num_rows))
+            self._tails = {**self._tails, info.chain: tail}
 
     def tail_dropped(self, chain: ChainKey) -> None:
         """See `FactListener.tail_dropped`."""
         with self._changing:
-            self._tables = {**self._tables, chain: ()}
+            self._tails = {**self._tails, chain: OpenTail(self._tails.get(chain, OpenTail()).base_offset)}

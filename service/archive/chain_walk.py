@@ -58,5 +58,8 @@ class ChainWalk:
                 raise damage
         if self.segment in now.segments or set(now.faults) - set(self._chain.faults):
             raise error
-        self._left = tuple(one for one in now.segments if one.base_offset < self._end)
+        left = tuple(one for one in now.segments if one.base_offset < self._end)
+        if not left or left[-1].end_offset < self._end:  # the chain's end is gone, which leaves no hole
+            raise error
+        self._left = left
         self.passed(self._position)

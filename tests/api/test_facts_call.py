@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from schemas.fact import RequestFact
 from service.api import fact_page
 from service.api.cursor import decode_cursor, encode_cursor
+from service.archive.reader import FactFilter
 from service.archive.segment import ChainKey
 from tests.api_archive import ApiArchive
 from tests.api_doubles import Client
@@ -101,11 +102,11 @@ def test_a_page_ends_where_facts_are_large_or_time_is_up(
     monkeypatch.setattr(fact_page, "_STEP", 4)
     chains = archive.log.pin()
     clock = iter([0.0, 0.0, 0.0, 3.0, 3.0]).__next__
-    page = fact_page.read_page(archive.log, chains, fact_page.FactFilter(), {}, 100, clock)
+    page = fact_page.read_page(archive.log, chains, FactFilter(), {}, 100, clock)
     assert (len(page.lines), page.has_more, dict(page.offsets)) == (8, True, {FIRST: 8, SECOND: 0})
 
 
-def test_facts_that_expire_under_a_reader_are_passed_over(archive: ApiArchive, client: Client, tmp_path: Path) -> None:
+def test_a_segment_that_is_gone_is_told(archive: ApiArchive, client: Client, tmp_path: Path) -> None:
     archive.follow()
     path = archive.catalog.view.chain(FIRST).segments[0].path
     (tmp_path / path).unlink()
@@ -116,7 +117,7 @@ def test_facts_that_expire_under_a_reader_are_passed_over(archive: ApiArchive, c
 
 @pytest.mark.parametrize(
     "cursor",
-    ["x", "", "e30=", "W10", "eyJhIjpbXX0", "eyJhIjp7ImciOnsiMCI6LTF9fX0", "é", encode_cursor({FIRST: 1})[:-3]],
+    ["x", "", "W10", "eyJhIjpbXX0", "eyJhIjp7ImciOnsiMCI6LTF9fX0", "é", encode_cursor({FIRST: 1})[:-3]],
 )
 def test_what_is_no_cursor_is_refused(client: Client, cursor: str) -> None:
     response = client.get("/facts", [("cursor", cursor)])

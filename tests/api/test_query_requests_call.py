@@ -47,14 +47,14 @@ def expected(archive: ApiArchive, capacities: list[float], wanted: FactFilter | 
 def test_they_are_the_lines_of_the_command_line_over_the_same_store(archive: ApiArchive, client: Client) -> None:
     response = client.get("/query/requests", [("capacity_gb", 1), ("capacity_gb", -1)])
     assert response.headers["content-type"] == "application/x-ndjson"
-    assert response.content == expected(archive, [1, -1])
+    assert response.content == expected(archive, [1.0, -1.0])
 
 
 def test_windows_instances_and_another_charge(archive: ApiArchive, client: Client) -> None:
     begin, end = made_fact(3).timestamp_ns, made_fact(203).timestamp_ns
     asked = [("from", begin), ("to", end), ("instance_id", "model-1"), ("capacity_gb", 2)]
     response = client.get("/query/requests", asked)
-    assert response.content == expected(archive, [2], FactFilter(begin, end, ["model-1"]))
+    assert response.content == expected(archive, [2.0], FactFilter(begin, end, ["model-1"]))
     lines = client.get("/query/requests", [*asked, ("block_bytes", 2**21)]).text.splitlines()
     answer = client.get("/query", [*asked, ("block_bytes", 2**21)]).json()["total"]
     total = json.loads(lines[-1])
@@ -78,7 +78,7 @@ def test_segments_that_are_merged_while_they_are_read(archive: ApiArchive, clien
     archive.merge(FIRST)
     got += [fact for batch in rows for fact in batch.facts]
     assert got == archive.facts[FIRST]
-    assert client.get("/query/requests", [("capacity_gb", 1)]).content == expected(archive, [1])
+    assert client.get("/query/requests", [("capacity_gb", 1)]).content == expected(archive, [1.0])
 
 
 def test_a_segment_that_is_gone_is_told_before_the_answer_begins(
@@ -96,4 +96,4 @@ def test_it_is_streamed_and_compressed_on_the_way(archive: ApiArchive, client: C
     response = client.get("/query/requests", [("capacity_gb", 1)], headers={"Accept-Encoding": "gzip"})
     assert response.headers["content-encoding"] == "gzip"
     assert "content-length" not in response.headers
-    assert response.content == expected(archive, [1])
+    assert response.content == expected(archive, [1.0])
