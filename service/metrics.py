@@ -281,6 +281,62 @@ class _ArchiveCollector(Collector):
         return lag, tail, end, stopped
 
 
+class UpkeepMetrics:
+    """Metrics of the archive's upkeep. Those of what the store holds are of all generations of the facts topic."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        # Segments that count, and the bytes of their files.
+        self._segments = Gauge(
+            "litehit_store_segments", "Segments in the store, merged or not", ["partition"], registry=registry
+        )
+        self._bytes = Gauge("litehit_store_bytes", "Bytes of segments in the store", ["partition"], registry=registry)
+        # Merges done by this process, the segments that went into them, and their facts.
+        self._merges = Counter("litehit_compactions", "Merges of segments", ["partition"], registry=registry)
+        self._parts = Counter(
+            "litehit_compacted_segments", "Segments that were merged", ["partition"], registry=registry
+        )
+        self._facts = Counter("litehit_compacted_facts", "Facts that were merged", ["partition"], registry=registry)
+        # From reading the first of them to the last one's deletion.
+        self._seconds = Histogram(
+            "litehit_compaction_seconds",
+            "Seconds to merge some segments",
+            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+            registry=registry,
+        )
+        # What retention removed.
+        self._removed_segments = Counter(
+            "litehit_retention_removed_segments", "Segments removed by age", ["partition"], registry=registry
+        )
+        self._removed_facts = Counter(
+            "litehit_retention_removed_facts", "Facts removed by age", ["partition"], registry=registry
+        )
+        # Looks that could not be finished, by the store's fault or a segment's; each is repeated.
+        self._failures = Counter("litehit_upkeep_failures", "Looks that failed", registry=registry)
+
+    def stored(self, segments: Mapping[int, int], size_bytes: Mapping[int, int]) -> None:
+        """So many segments and bytes of each partition are in the store."""
+        for partition, count in segments.items():
+            self._segments.labels(str(partition)).set(count)
+            self._bytes.labels(str(partition)).set(size_bytes[partition])
+
+    def merged(self, partition: int, parts: int, facts: int, seconds: float) -> None:
+        """Segments were merged into one."""
+        label = str(partition)
+        self._merges.labels(label).inc()
+        self._parts.labels(label).inc(parts)
+        self._facts.labels(label).inc(facts)
+        self._seconds.observe(seconds)
+
+    def removed(self, partition: int, segments: int, facts: int) -> None:
+        """Segments were removed."""
+        self._removed_segments.labels(str(partition)).inc(segments)
+        self._removed_facts.labels(str(partition)).inc(facts)
+
+    def failed(self) -> None:
+        """A look could not be finished."""
+        self._failures.inc()
+
+
 class ApiMetrics:
     """Metrics of the role `api`; the index is asked for its size at each scrape."""
 

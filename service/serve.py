@@ -27,10 +27,11 @@ from service.archive.catalog import Catalog
 from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
 from service.archive.reader import read_segment
+from service.archive.upkeep import Upkeep
 from service.embedded import EmbeddedBroker
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
-from service.metrics import ArchiveMetrics, LanesMetrics
+from service.metrics import ArchiveMetrics, LanesMetrics, UpkeepMetrics
 from service.settings import Role, Settings
 from service.supervisor import Supervisor, stopping_on_signals
 from service.topic_watch import TopicWatch
@@ -80,6 +81,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         # Started against the stream, since the supervisor stops the last started first.
         process.start_http(index, archiver, worker)
         if archiver is not None:
+            supervisor.start("upkeep", process.make_upkeep().run)
             supervisor.start("archive", archiver.run, drain=process.drain(archiver))
         if worker is not None:
             supervisor.start("lanes", worker.run)
@@ -133,6 +135,9 @@ class _Process:
         metrics.watch(archiver.status)
         self._status.append(archive_waiting(archiver.status))
         return archiver
+
+    def make_upkeep(self) -> Upkeep:
+        return Upkeep(self._settings, self._store, UpkeepMetrics(self._metrics))
 
     def make_worker(self, registry: Registry, archiver: Archiver | None) -> LanesWorker:
         settings = self._settings

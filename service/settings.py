@@ -125,6 +125,25 @@ class Settings(BaseSettings):
         default=False,
         description="go on where facts expired before they were archived; their segment records what is missing",
     )
+    upkeep_seconds: PositiveSeconds = Field(
+        default=60.0, description="time between two looks of the archive for segments to merge or to remove"
+    )
+    compact_rows: Annotated[int, Field(ge=0)] = Field(
+        default=2**20,
+        description="facts that merged segments have at most, but for the last one merged; rounded down to a power of "
+        "two; 0: none are merged",
+    )
+    compact_parts: Annotated[int, Field(ge=2)] = Field(
+        default=8, description="so many consecutive segments are worth merging into one"
+    )
+    compact_after_seconds: Annotated[float, Field(ge=0)] = Field(
+        default=300.0, description="how long a segment must have been seen in the store before it is merged"
+    )
+    retention_seconds: PositiveSeconds | None = Field(
+        default=None,
+        description="facts that came into the store longer ago are removed, whole segments, oldest first; "
+        "default: all are kept",
+    )
 
     # API.
     window_rows: PositiveInt = Field(

@@ -146,6 +146,14 @@ class Catalog:
         known = self._files.get(path)
         return None if known is None else known.file
 
+    def archived_ns(self, info: SegmentInfo) -> int:
+        """When the newest facts of a segment came into the store, by its clock, nanoseconds since 1970.
+
+        Args:
+            info: a segment that was listed.
+        """
+        return self._files[info.path].file.modified_ns if info.archived_ns is None else info.archived_ns
+
     def _list(self, prefix: str) -> dict[str, StoredFile]:
         return {file.path: file for file in self.store.list(prefix) if parse_path(file.path)}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import structlog
 
-from service.archive.archived_facts import between
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.errors import AlreadyExists, ChainBroken, Changed, NotFound
-from service.archive.segment import ChainKey, SegmentInfo, describe, read_table
+from service.archive.segment import ChainKey, SegmentInfo, damage, describe, open_segment
 from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.crash_points import CrashPoint, crash_point
@@ -34,8 +34,7 @@ def delete_superseded(catalog: Catalog, key: ChainKey) -> int:
     """
     chain = catalog.view.chain(key)
     for info in chain.superseded:
-        table = _table(catalog.store, info)
-        check_agreement(catalog.store, chain, info, table)
+        check_agreement(catalog.store, chain, info)
         catalog.store.delete(info.path)
         _log.info("superseded_segment_deleted", path=info.path, rows=info.rows)
         crash_point(CrashPoint.MID_DELETE)
@@ -59,9 +58,8 @@ def resolve_overlaps(catalog: Catalog, key: ChainKey) -> None:
     while overlap := _overlap_at_end(catalog.view.chain(key)):
         chain = catalog.view.chain(key)
         try:
-            table = _table(catalog.store, overlap)
-            check_agreement(catalog.store, chain, overlap, table)
-            _publish_rest(catalog.store, overlap, table, chain.end_offset)
+            check_agreement(catalog.store, chain, overlap)
+            _publish_rest(catalog.store, overlap, chain.end_offset)
             catalog.store.delete(overlap.path)
         except (Changed, NotFound):
             _log.info("overlap_gone", path=overlap.path)
@@ -70,7 +68,7 @@ def resolve_overlaps(catalog: Catalog, key: ChainKey) -> None:
         catalog.refresh(key)
 
 
-def check_agreement(store: Store, chain: Chain, info: SegmentInfo, table: pa.Table) -> None:
+def check_agreement(store: Store, chain: Chain, info: SegmentInfo) -> None:
     """See that a chain's segments hold the facts of another segment, where they cover its offsets.
 
     Raises:
@@ -81,7 +79,7 @@ def check_agreement(store: Store, chain: Chain, info: SegmentInfo, table: pa.Tab
         # What one of the two could not have any more the other may hold.
         first = max(one.first_offset, info.first_offset)
         end = min(one.end_offset, info.end_offset)
-        if first < end and not between(table, first, end).equals(between(_table(store, one), first, end)):
+        if first < end and _rows(store, info, first, end) != _rows(store, one, first, end):
             raise ChainBroken(
                 f"{chain.key}: {info.path} and {one.path} hold other facts for the offsets {first} to {end}; find out "
                 f"which is right, such as by `litehit verify` on a copy without one of them, and remove the other"
@@ -92,15 +90,17 @@ def _overlap_at_end(chain: Chain) -> SegmentInfo | None:
     return next((one.segment for one in chain.overlaps if one.segment.end_offset > chain.end_offset), None)
 
 
-def _table(store: Store, info: SegmentInfo) -> pa.Table:
-    found, table = read_table(store, info.path)
-    if found != info:
-        raise Changed(info.path)
-    return table
+def _rows(store: Store, info: SegmentInfo, first: int, end: int) -> pa.Table:
+    with open_segment(store, info.path) as (found, source), damage(info.path):
+        if found != info:
+            raise Changed(info.path)
+        offset = ds.field("fact_offset")
+        fragment = ds.ParquetFileFormat(page_checksum_verification=True).make_fragment(source)
+        return fragment.to_table(filter=(offset >= first) & (offset < end), use_threads=False)
 
 
-def _publish_rest(store: Store, info: SegmentInfo, table: pa.Table, end: int) -> None:
-    rest = between(table, end, info.end_offset)
+def _publish_rest(store: Store, info: SegmentInfo, end: int) -> None:
+    rest = _rows(store, info, end, info.end_offset)
     if not rest.num_rows:  # nothing but markers
         return
     gap_end = info.gap_end if info.gap_end is not None and info.gap_end > end else None

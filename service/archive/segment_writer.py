@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,49 +26,38 @@ _NUMBERS = [
 ]
 
 
-class SegmentWriter:
-    """Makes a segment's file of facts that come in pieces; of facts it holds a row group at most, and the file.
+def row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The facts of these tables as tables of a row group each; the last one may be shorter, and none is empty."""
+    waiting = FACT_SCHEMA.empty_table()
+    for table in tables:
+        waiting = pa.concat_tables([waiting, table])
+        while waiting.num_rows >= ROW_GROUP_ROWS:
+            yield waiting.slice(0, ROW_GROUP_ROWS)
+            waiting = waiting.slice(ROW_GROUP_ROWS)
+    if waiting.num_rows:
+        yield waiting
 
-    The same facts give the same bytes, however they are cut.
+
+def encode(info: SegmentInfo, facts: pa.Table | Iterable[pa.Table]) -> memoryview:
+    """The bytes of a segment's file; the same facts give the same bytes, however they are cut.
+
+    Args:
+        info: what it is of all the facts.
+        facts: of `FACT_SCHEMA`; of tables that come one after the other, a row group's facts are held at once.
     """
-
-    def __init__(self) -> None:
-        self._sink = pa.BufferOutputStream()
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            FACT_SCHEMA,
-            compression="zstd",
-            use_dictionary=_REPETITIVE,
-            column_encoding=dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED"),
-            # Readers of any make find a plain Parquet schema, not Arrow's own copy of it.
-            store_schema=False,
-            # Parquet's own; without it a disk's flipped bits may decode as other numbers.
-            write_page_checksum=True,
-        )
-        self._waiting = FACT_SCHEMA.empty_table()
-
-    def write(self, table: pa.Table) -> None:
-        """Add facts, of `FACT_SCHEMA`, behind those before."""
-        self._waiting = pa.concat_tables([self._waiting, table])
-        while self._waiting.num_rows >= ROW_GROUP_ROWS:
-            self._write_group()
-
-    def finish(self, info: SegmentInfo) -> memoryview:
-        """The file's bytes; `info` is what it is of all that was written."""
-        if self._waiting.num_rows:
-            self._write_group()
-        self._writer.add_key_value_metadata(info.metadata())
-        self._writer.close()
-        return memoryview(self._sink.getvalue()).cast("B")
-
-    def _write_group(self) -> None:
-        # In one piece: where a page ends depends on the pieces.
-        self._writer.write_table(self._waiting.slice(0, ROW_GROUP_ROWS).combine_chunks())
-        self._waiting = self._waiting.slice(ROW_GROUP_ROWS)
-
-
-def encode(info: SegmentInfo, table: pa.Table) -> memoryview:
-    """The bytes of a segment's file, all at once; the table is of `FACT_SCHEMA`."""
-    writer = SegmentWriter()
-    writer.write(table)
-    return writer.finish(info)
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink,
+        FACT_SCHEMA,
+        compression="zstd",
+        use_dictionary=_REPETITIVE,
+        column_encoding=dict.fromkeys(_NUMBERS, "DELTA_BINARY_PACKED"),
+        # Readers of any make find a plain Parquet schema, not Arrow's own copy of it.
+        store_schema=False,
+        # Parquet's own; without it a disk's flipped bits may decode as other numbers.
+        write_page_checksum=True,
+    ) as writer:
+        for group in row_groups([facts] if isinstance(facts, pa.Table) else facts):
+            writer.write_table(group.combine_chunks())  # in one piece: where a page ends depends on the pieces
+        writer.add_key_value_metadata(info.metadata())
+    return memoryview(sink.getvalue()).cast("B")

@@ -38,7 +38,7 @@ def test_a_signal_ends_it_cleanly_with_everything_archived(
         # The stop comes at once, while facts may still be on their way to the archive.
         assert service.stop(number) == 0
     stopped = [event["role"] for event in service.events if event["event"] == "role_stopped"]
-    assert stopped == ["lanes", "archive", "index", "api"]
+    assert stopped == ["lanes", "archive", "upkeep", "index", "api"]
     assert not (tmp_path / "store" / "embedded-broker.json").exists()
     # What the lanes had taken is in the store, and all of it is right.
     archived = summaries(litehit("query", tmp_path / "store", "--capacity-gb", "0.05", "-1").stdout)[""]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.archive import segment_writer
 from service.archive.segment import ChainKey, describe
-from service.archive.segment_writer import SegmentWriter, encode
+from service.archive.segment_writer import encode
 from tests.archive_facts import made_facts
 
 CHAIN = ChainKey("litehit.facts", "g1", 0)
@@ -22,10 +22,7 @@ def test_the_same_facts_give_the_same_bytes_however_they_are_cut(cuts: list[int]
         patch.setattr(segment_writer, "ROW_GROUP_ROWS", 7)
         whole = encode(INFO, FACTS)
         assert whole == encode(INFO, pa.concat_tables(pieces))
-        writer = SegmentWriter()
-        for piece in pieces:
-            writer.write(piece)
-        assert whole == writer.finish(INFO)
+        assert whole == encode(INFO, pieces)
 
 
 def test_pages_end_in_the_same_places_too() -> None:
