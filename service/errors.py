@@ -7,6 +7,7 @@ ServiceError
 ├── TopicUnreadable        a topic can't be read from one place to another
 ├── ReplayRefused          dead letters can't be published again from where that ended
 ├── Difference             what a topic or the store holds is not what the requests give
+├── OutputClosed           whoever reads the output does not read on
 ├── AddressUnusable        the HTTP API can't listen where it was told to
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── SnapshotDamaged        a snapshot file can't be used
@@ -59,6 +60,13 @@ class ReplayRefused(ServiceError):
 
 class Difference(ServiceError):
     """What a topic or the store holds is not what the requests give, or not what it must be."""
+
+
+class OutputClosed(ServiceError):
+    """Whoever reads the output does not read on."""
+
+    def __init__(self) -> None:
+        super().__init__("standard output: its reader went away before the end")
 
 
 class AddressUnusable(ServiceError):

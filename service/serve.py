@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from litehit.errors import OptionError
 from litehit.registry import Registry
+from service.api.address import Address
 from service.api.app import create_app
 from service.api.as_of import archive_lag
 from service.api.fact_log import FactLog
@@ -70,8 +71,12 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
     _check(settings, roles)
     # Before anything is started: a file with a mistake must not leave half a process behind.
     registry = Registry.load(settings.registry) if Role.LANES in roles and settings.registry else None
+    # Several processes without the role `api` may share a host, so none of them takes the default port unasked.
+    http = Role.API in roles or "port" in settings.model_fields_set
     supervisor = Supervisor()
     with stopping_on_signals(supervisor), ExitStack() as opened:
+        # Before a broker is looked for, which may take long.
+        address = opened.enter_context(closing(Address(settings.host, settings.port))) if http else None
         broker = opened.enter_context(EmbeddedBroker(Path(settings.store))) if settings.embedded else None
         process = _Process(settings, supervisor, broker)
         process.open_store(for_writing=Role.ARCHIVE in roles or Role.LANES in roles)
@@ -79,7 +84,8 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
         worker = process.make_worker(registry, archiver) if registry is not None else None
         # Started against the stream, since the supervisor stops the last started first.
-        process.start_http(index, archiver, worker)
+        if address is not None:
+            process.start_http(address, index, archiver, worker)
         if archiver is not None:
             supervisor.start("upkeep", process.make_upkeep().run)
             supervisor.start("archive", archiver.run, drain=process.drain(archiver))
@@ -152,14 +158,11 @@ class _Process:
         self._status.append(lanes_waiting(worker.status))
         return worker
 
-    def start_http(self, index: FactIndex | None, archiver: Archiver | None, worker: LanesWorker | None) -> None:
-        """Serve the API over an index; without one, probes and metrics, where a port is named for them.
-
-        Several processes without the role `api` may share a host, so none of them takes the default port unasked.
-        """
+    def start_http(
+        self, address: Address, index: FactIndex | None, archiver: Archiver | None, worker: LanesWorker | None
+    ) -> None:
+        """Serve the API over an index; without one, probes and metrics."""
         settings = self._settings
-        if index is None and "port" not in settings.model_fields_set:
-            return
         log = None
         if index is not None:
             catalog = Catalog(self._store, settings.facts_topic)
@@ -174,7 +177,7 @@ class _Process:
             log=log,
             **({} if archiver is None else {"lag": archive_lag(archiver.status)}),
         )
-        server = ApiServer(app, settings.host, settings.port)
+        server = ApiServer(app, address)
         if self._broker is not None:
             self._broker.announce(server.url)
         self._supervisor.start("api" if index is not None else "http", server.serve)

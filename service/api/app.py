@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
+from fastapi_offline import FastAPIOffline
 from prometheus_client import CollectorRegistry
 
 from service.api.answering import Facts
@@ -35,6 +36,10 @@ A hit rate is always a sum over a sum: hit tokens over input tokens. Every error
 names the parameter, its value and what to send instead."""
 
 
+_DOCS_FILES = "/docs/files"
+"""Where the script and style of `/docs` are: files of an installed package, no other host's."""
+
+
 def _no_lag() -> Mapping[ChainKey, int]:
     return {}
 
@@ -59,12 +64,13 @@ def create_app(
         log: where facts themselves are read; without one the calls that give them are not there.
     """
     release = version("litehit")
-    app = FastAPI(
+    app = FastAPIOffline(
         title="LiteHit",
         version=release,
         description=_DESCRIPTION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redoc_url=None,
+        static_url=_DOCS_FILES,
     )
     install_problem_handlers(app)
     install_refusals(app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -11,8 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from service.api.cursor import decode_cursor
+from service.api.instants import parse_instant
 from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
-from service.api.windows import TimeWindow, format_time, parse_time
+from service.api.windows import TimeWindow
 from service.archive.segment import ChainKey
 
 MAX_VALUES = 1000
@@ -21,28 +21,13 @@ MIN_POINTS, MAX_POINTS = 2, 10_000
 MAX_LINES = 10_000
 
 _ONCE = ("from", "to", "block_bytes", "points", "limit", "cursor")
-_EPOCH_SECONDS = re.compile(r"[1-9]\d{9,10}", re.ASCII)
-_EPOCH_MILLISECONDS = re.compile(r"[1-9]\d{11,12}", re.ASCII)
 
 
 def _nanoseconds(value: Any) -> int:
     try:
-        nanoseconds = parse_time(value)
-        _refuse_other_units(value, nanoseconds)
+        return parse_instant(value)
     except ValueError as error:
         raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
-    return nanoseconds
-
-
-def _refuse_other_units(text: str, nanoseconds: int) -> None:
-    """Raise ValueError for an integer that is a time of today in seconds or milliseconds: it would select nothing."""
-    for pattern, unit, factor in ((_EPOCH_SECONDS, "seconds", 10**9), (_EPOCH_MILLISECONDS, "milliseconds", 10**6)):
-        if pattern.fullmatch(text):
-            meant = nanoseconds * factor
-            raise ValueError(
-                f"looks like {unit} since the epoch, but integers are nanoseconds; for {format_time(meant)} send "
-                f"{meant}, or if {format_time(nanoseconds)} is meant, send that"
-            )
 
 
 _Instant = Annotated[

@@ -123,7 +123,7 @@ def respond(request: Request, problem: ApiProblem, headers: Mapping[str, str] | 
         instance=_shorten(asked, 1000),
         errors=list(problem.errors),
     )
-    sent = dict(headers or {})
+    sent = {"Link": '</docs>; rel="help"', **(headers or {})}
     if problem.retry_after is not None:
         sent["Retry-After"] = str(problem.retry_after)
     return Response(document.model_dump_json(), problem.status, sent, PROBLEM_MEDIA_TYPE)

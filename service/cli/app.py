@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli import dead_letters, generate, lanes, publish, query, replay, schema, serve, verify
+from service.cli import dead_letters, export, generate, lanes, publish, query, replay, schema, serve, verify
 from service.cli.capacities import CapacitiesCommand
 
 _FAILED = 1
@@ -24,6 +24,7 @@ app.command("serve")(serve.serve)
 app.command("publish")(publish.publish)
 app.command("replay")(replay.replay)
 app.command("query", cls=CapacitiesCommand)(query.query)
+app.command("export")(export.export)
 app.command("verify")(verify.verify)
 app.add_typer(lanes.app, name="lanes")
 app.add_typer(dead_letters.app, name="dead-letters")
@@ -61,7 +62,9 @@ def _report(error: Exception) -> int:
 
     from litehit.errors import CapacityError, LiteHitError, OptionError
 
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, MemoryError):
+        text = f"out of memory ({error or 'no more could be had'}); give the process more, or ask for less at once"
+    elif isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     elif isinstance(error, KafkaException):
         text = error.args[0].str()

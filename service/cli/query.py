@@ -20,13 +20,14 @@ def query(
     facts: Annotated[str, typer.Argument(metavar="FACTS", help="A facts CSV, a Parquet segment, or a store.")],
     capacity_gb: Capacities,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write; - is standard output.")] = STANDARD,
+    summary: Annotated[bool, typer.Option("--summary", help="Only the summaries, no line for each request.")] = False,
 ) -> None:
-    """Write JSON Lines: one a request, then a summary of each instance, then the total."""
+    """Write JSON Lines: one a request, then a summary of each instance, then the total, each with its ceiling."""
     from litehit.query import query as write_answers
     from service.cli.output import open_output
 
     with ExitStack() as opened, open_output(out) as sink:
-        write_answers(read_any(facts, opened), capacity_gb, sink)
+        write_answers(read_any(facts, opened), capacity_gb, sink, requests=not summary)
 
 
 def read_any(facts: str, opened: ExitStack) -> Iterator[FactBatch]:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
+from service.api.address import Address
 from service.api.app import create_app
 from service.api.index import FactIndex
 from service.api.server import ApiServer
@@ -20,7 +21,7 @@ from service.supervisor import Supervisor
 
 @pytest.fixture
 def make_server(index: FactIndex) -> Callable[..., ApiServer]:
-    return lambda host, port: ApiServer(create_app(index, registry=CollectorRegistry()), host, port)
+    return lambda host, port: ApiServer(create_app(index, registry=CollectorRegistry()), Address(host, port))
 
 
 def test_it_serves_on_the_port_it_chose_until_it_is_stopped(make_server: Callable[..., ApiServer]) -> None:

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts import FactBatch
 from litehit.projector import HitCurveProjector
+from service.api.address import Address
 from service.api.app import create_app
 from service.api.index import FactIndex
 from service.api.server import ApiServer
@@ -111,7 +112,10 @@ def test_every_answer_is_right_for_the_as_of_it_names() -> None:
     segments = Segments()
     index = FactIndex(segments, window_rows=10**6, window_calls=2, window_queue=100)
     index.loaded()
-    server, stop = ApiServer(create_app(index, registry=CollectorRegistry()), "127.0.0.1", 0), threading.Event()
+    server, stop = (
+        ApiServer(create_app(index, registry=CollectorRegistry()), Address("127.0.0.1", 0)),
+        threading.Event(),
+    )
     serving = threading.Thread(target=server.serve, args=(stop,))
     serving.start()
     capacities = [("capacity_gb", capacity) for capacity in CAPACITIES]

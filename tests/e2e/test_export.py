@@ -1,0 +1,86 @@
+"""`litehit export`: the store's facts as a facts CSV."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from litehit.facts_csv import HEADER, read_facts
+from schemas.fact import RequestFact
+from service.archive.open_store import open_store
+from service.archive.segment import ChainKey, describe
+from service.archive.segment_writer import encode
+from tests.archive_facts import made_fact, made_facts
+from tests.cli_harness import environment, litehit
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A store of 30 facts in three segments."""
+    folder = tmp_path / "store"
+    store = open_store(str(folder))
+    for base in (0, 10, 20):
+        table = made_facts(10, base).to_table()
+        info = describe(ChainKey("litehit.facts", "g", 0), base, base + 10, table)
+        store.create(info.path, encode(info, table))
+    return folder
+
+
+def facts_of(content: bytes) -> list[RequestFact]:
+    assert content.startswith(f"{HEADER}\n".encode())
+    return [fact for batch in read_facts(io.BytesIO(content), "out") for fact in batch]
+
+
+def test_everything_and_a_part(archive: Path, tmp_path: Path) -> None:
+    out = tmp_path / "facts.csv"
+    done = litehit("export", "--format", "csv", "--out", out, "--store", archive)
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert facts_of(out.read_bytes()) == [made_fact(offset) for offset in range(30)]
+    begin, end = made_fact(5).timestamp_ns, "2023-11-14T22:13:45Z"
+    part = litehit(
+        "export", "--out", "-", "--store", archive, "--from", str(begin), "--to", end, "--instance", "model-1"
+    )
+    wanted = [made_fact(offset) for offset in range(5, 25)]
+    assert facts_of(part.stdout) == [fact for fact in wanted if fact.instance_id == "model-1"]
+    # The command that reads facts takes it.
+    query = ("--capacity-gb", "1", "--summary")
+    assert litehit("query", out, *query).stdout == litehit("query", archive, *query).stdout
+
+
+def test_what_is_wrong_is_named_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
+    out = tmp_path / "facts.csv"
+    for arguments, says in [
+        (("--from", "1700000000"), "looks like seconds"),
+        (("--from", "5", "--to", "5"), "is not before --to"),
+        (("--format", "xlsx"), "give csv"),
+    ]:
+        done = litehit("export", "--out", out, "--store", archive, *arguments, check=False)
+        assert done.returncode == 2
+        assert says in " ".join(done.stderr.decode().split())
+    done = litehit("export", "--out", out, "--store", tmp_path, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert b"holds no facts" in done.stderr
+    segment = sorted(archive.rglob("*.parquet"))[1]
+    segment.write_bytes(segment.read_bytes()[:-100])
+    done = litehit("export", "--out", out, "--store", archive, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["store"]
+
+
+def test_a_reader_that_goes_away_is_told_in_one_line(archive: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "service.cli", "export", "--out", "-", "--store", str(archive)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert said == "error: standard output: its reader went away before the end\n"
