@@ -57,6 +57,8 @@ class LiteHit:
         self._epoch_positions = np.empty(0, np.int64)
         self._run_ids = np.empty(0, np.int64)
         self._run_lengths = np.empty(0, np.int64)
+        self._segment_starts = np.empty(0, np.int64)  # of the batch at hand
+        self._segment_runs = np.empty(0, np.int64)
 
     # --- requests -----------------------------------------------------------------------------------------------
 
@@ -109,8 +111,6 @@ class LiteHit:
             raise ValueError(f"offsets must ascend from 0 to {len(keys)}")
         if len(times) != count:
             raise ValueError(f"{len(times)} times for {count} requests")
-        starts = np.empty(4 * count + 64, np.int64)
-        runs = np.empty_like(starts)
         segment_offsets = np.zeros(count + 1, np.int64)
         self._scalars[SEGMENTS] = 0
         done = 0
@@ -133,19 +133,17 @@ class LiteHit:
                     self._epoch_positions,
                     self._run_ids,
                     self._run_lengths,
-                    starts,
-                    runs,
+                    self._segment_starts,
+                    self._segment_runs,
                     segment_offsets,
                 )
             )
             segments = int(self._scalars[SEGMENTS])
             if done == count:
-                return FlatCurves(starts[:segments].copy(), runs[:segments].copy(), segment_offsets)
-            blocks = int(offsets[done + 1] - offsets[done])
-            if segments + blocks > len(starts):
-                starts = _resized(starts, 2 * (segments + blocks))
-                runs = _resized(runs, len(starts))
-            self._make_room(blocks, done)
+                return FlatCurves(
+                    self._segment_starts[:segments].copy(), self._segment_runs[:segments].copy(), segment_offsets
+                )
+            self._make_room(int(offsets[done + 1] - offsets[done]), done)
 
     def advance_time(self, now: int) -> None:
         """Move the clock without a request, so that expired blocks leave the counts and the memory.
@@ -182,6 +180,8 @@ class LiteHit:
                 self._epoch_positions,
                 self._run_ids,
                 self._run_lengths,
+                self._segment_starts,
+                self._segment_runs,
             )
         )
 
@@ -259,6 +259,9 @@ class LiteHit:
         if count > len(self._run_ids):
             self._run_ids = np.empty(2 * count, np.int64)
             self._run_lengths = np.empty(2 * count, np.int64)
+        if scalars[SEGMENTS] + count > len(self._segment_starts):
+            self._segment_starts = _resized(self._segment_starts, 2 * (int(scalars[SEGMENTS]) + count))
+            self._segment_runs = _resized(self._segment_runs, len(self._segment_starts))
         if self.ttl and scalars[END_EPOCH] >= len(self._epoch_times):
             self._compact(count)
             needed = 2 * int(scalars[END_EPOCH]) + 64

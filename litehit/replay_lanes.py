@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Lanes:
         """
         for instance_id in self._targets or (request.instance_id,):
             if instance_id != request.instance_id:
-                request = replace(request, instance_id=instance_id)
+                request = request._replace(instance_id=instance_id)
             self._lane(instance_id).append(self._next_row, line, request)
             self._next_row += 1
 

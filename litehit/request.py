@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,7 @@ def check_instance_option(instance_id: str) -> None:
         raise OptionError(f"instance {instance_id!r} is empty or no UTF-8; give an instance's id")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One request as a trace gives it, before preprocessing.
 
     Attributes:
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RequestBatch:
-    """R requests of one instance in columns, N keys in all.
+    """R requests in columns, N keys in all; those that an engine is given are of one instance.
 
     Attributes:
         trace_ids: R strings.
@@ -75,7 +75,7 @@ class RequestBatch:
 
     @classmethod
     def from_requests(cls, requests: Sequence[Request]) -> RequestBatch:
-        """Turn requests, which must be of one instance, into columns."""
+        """Turn requests into columns."""
         count = len(requests)
         offsets = np.zeros(count + 1, np.int64)
         np.cumsum([len(request.block_keys) for request in requests], out=offsets[1:])
@@ -85,4 +85,16 @@ class RequestBatch:
             np.fromiter((request.input_token_len for request in requests), np.int64, count),
             np.concatenate([request.block_keys for request in requests]) if count else np.empty(0, np.int64),
             offsets,
+        )
+
+    def __getitem__(self, rows: slice) -> RequestBatch:
+        """The requests of a slice with step 1; their keys are shared."""
+        first, end, _ = rows.indices(len(self))
+        offsets = self.offsets[first : end + 1]
+        return RequestBatch(
+            self.trace_ids[first:end],
+            self.timestamps_ns[first:end],
+            self.input_token_lens[first:end],
+            self.keys[offsets[0] : offsets[-1]],
+            offsets - offsets[0],
         )

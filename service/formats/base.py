@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from litehit.errors import InvalidRequest
 from litehit.request import Request
@@ -23,8 +22,7 @@ class FormatError(InvalidRequest):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordContext:
+class RecordContext(NamedTuple):
     """What is known of a record without reading it.
 
     Attributes:

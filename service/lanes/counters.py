@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from litehit.aggregate import AggregateCurve
-from litehit.curves import Int64Array
+from litehit.curves import FlatCurves, Int64Array
 from litehit.facts import FactBatch
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig
 from litehit.totals import SlotTotals
+
+_MOST_WAITING = 1024
+"""Facts that may wait to be added up."""
 
 
 class Charge(NamedTuple):
@@ -45,8 +49,9 @@ class ChargeSums:
 class OnlineCounters:
     """Adds up facts as they are made.
 
-    The hits of the configured slots are kept beside the curves, so that reading them costs nothing; those of slots
-    that are configured later are read off the curves, which say what `/query` says over the same facts.
+    The hits of the configured slots are kept beside the curves, so that reading them costs little; those of slots
+    that are configured later are read off the curves, which say what `/query` says over the same facts. Facts wait
+    until they are many or somebody reads: adding costs by batches rather than by facts.
 
     Args:
         config: its slots are those that are kept ready.
@@ -54,6 +59,8 @@ class OnlineCounters:
     """
 
     def __init__(self, config: InstanceConfig, sums: Mapping[Charge, ChargeSums] | None = None) -> None:
+        self._waiting: list[tuple[Charge, FactBatch]] = []
+        self._waiting_facts = 0
         self._sums = {charge: group.copy() for charge, group in (sums or {}).items()}
         self._totals = SlotTotals(config.capacity_gb)
         self._slot_bytes = [HitCurveProjector.capacity_bytes(capacity) for capacity in config.capacity_gb]
@@ -62,10 +69,35 @@ class OnlineCounters:
 
     def add(self, charge: Charge, facts: FactBatch) -> None:
         """Add facts of one charge."""
-        curves = facts.hit_curves
-        input_tokens = int(facts.input_token_lens.sum())
+        self._waiting.append((charge, facts))
+        self._waiting_facts += len(facts)
+        if self._waiting_facts >= _MOST_WAITING:
+            self._settle()
+
+    def totals(self) -> SlotTotals:
+        """A copy of the sums as they are now."""
+        self._settle()
+        copy = SlotTotals(self._totals.capacity_gb)
+        copy.merge(self._totals)
+        return copy
+
+    def copy_sums(self) -> dict[Charge, ChargeSums]:
+        """A copy of the curves and what belongs to them, made at once."""
+        self._settle()
+        return {charge: group.copy() for charge, group in self._sums.items()}
+
+    def _settle(self) -> None:
+        """Add up what waits."""
+        for charge, batches in groupby(self._waiting, key=lambda one: one[0]):
+            self._add_up(charge, [facts for _, facts in batches])
+        self._waiting.clear()
+        self._waiting_facts = 0
+
+    def _add_up(self, charge: Charge, batches: Sequence[FactBatch]) -> None:
+        curves = FlatCurves.concatenate([facts.hit_curves for facts in batches])
+        input_tokens = sum(int(facts.input_token_lens.sum()) for facts in batches)
         group = self._sums.setdefault(charge, ChargeSums())
-        group.requests += len(facts)
+        group.requests += len(curves)
         group.input_tokens += input_tokens
         group.curve.add(curves)
 
@@ -73,17 +105,7 @@ class OnlineCounters:
             slots = [HitCurveProjector.segment_hits(curves.starts, curves.runs, one).sum() for one in capacity_blocks]
             return np.array(slots, np.int64)
 
-        self._count(charge, len(facts), input_tokens, hits, int(curves.runs.sum()))
-
-    def totals(self) -> SlotTotals:
-        """A copy of the sums as they are now."""
-        copy = SlotTotals(self._totals.capacity_gb)
-        copy.merge(self._totals)
-        return copy
-
-    def copy_sums(self) -> dict[Charge, ChargeSums]:
-        """A copy of the curves and what belongs to them, made at once."""
-        return {charge: group.copy() for charge, group in self._sums.items()}
+        self._count(charge, len(curves), input_tokens, hits, int(curves.runs.sum()))
 
     def _count(
         self, charge: Charge, requests: int, input_tokens: int, hits: Callable[[Int64Array], Int64Array], ceiling: int

@@ -69,6 +69,16 @@ class _Sorted:
     ignored: int = 0
     too_many: TooManyDeadLetters | None = None
 
+    def by_instance(self) -> Iterator[tuple[str, list[int], RequestBatch]]:
+        """Each instance, the rows of its requests' records, and the requests; made into columns all at once."""
+        shares = self.shares.values()
+        columns = RequestBatch.from_requests([request for share in shares for request in share.requests])
+        first = 0
+        for instance_id, share in self.shares.items():
+            end = first + len(share.rows)
+            yield instance_id, share.rows, columns[first:end]
+            first = end
+
 
 class _Poison(Exception):
     def __init__(self, reason: Reason, sentence: str) -> None:
@@ -127,12 +137,12 @@ class Lane:
             raise batch.too_many
         facts: dict[int, OutputRecord] = {}
         clamped = 0
-        for instance_id, share in batch.shares.items():
+        for instance_id, rows, requests in batch.by_instance():
             core = self._instances.engine(instance_id).core
             before = core.clamped_requests()
-            computed = self._instances.process(instance_id, RequestBatch.from_requests(share.requests))
+            computed = self._instances.process(instance_id, requests)
             clamped += core.clamped_requests() - before
-            facts.update(self._fact_records(records, share.rows, computed))
+            self._render(records, rows, computed, facts)
         dead_letters = tuple(
             dead_letter(
                 record,
@@ -155,8 +165,8 @@ class Lane:
 
     def replay(self, records: Sequence[SourceRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
-        for instance_id, share in self._sort(records).shares.items():
-            self._instances.process(instance_id, RequestBatch.from_requests(share.requests))
+        for instance_id, _, requests in self._sort(records).by_instance():
+            self._instances.process(instance_id, requests)
 
     @property
     def is_recharged(self) -> bool:
@@ -219,23 +229,22 @@ class Lane:
             raise _Poison(Reason.LENGTH_MISMATCH, str(error)) from None
         return request
 
-    def _fact_records(
-        self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch
-    ) -> Iterator[tuple[int, OutputRecord]]:
+    def _render(
+        self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch, rendered: dict[int, OutputRecord]
+    ) -> None:
+        """Add one instance's facts as records, by row."""
+        topic, partition = self._targets.facts_topic, self.partition
         for row, instance_id, fact in zip(rows, facts.instance_ids, facts.to_json(), strict=True):
             record = records[row]
-            yield (
-                row,
-                OutputRecord(
-                    self._targets.facts_topic,
-                    self.partition,
-                    instance_id.encode(),
-                    fact,
-                    ((SOURCE_HEADER, record.source.encode()),),
-                    # The request record's own, never the trace's: a broker expires by this time, and refuses one
-                    # that lies ahead of its clock. The request's time is in the value.
-                    record.timestamp_ms or 0,
-                ),
+            rendered[row] = OutputRecord(
+                topic,
+                partition,
+                instance_id.encode(),
+                fact,
+                ((SOURCE_HEADER, record.source.encode()),),
+                # The request record's own, never the trace's: a broker expires by this time, and refuses one that
+                # lies ahead of its clock. The request's time is in the value.
+                record.timestamp_ms or 0,
             )
 
 

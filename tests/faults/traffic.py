@@ -6,7 +6,6 @@ import itertools
 import json
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -78,7 +77,7 @@ def messages(requests: Sequence[Request], random: random.Random) -> Iterator[Mes
             yield instance_id, b'{"type":"write","keys":[1,2,3]}'
         elif share < _POISON_SHARE + _WRITE_SHARE + _NO_KEY_SHARE:
             yield None, json.dumps({"type": "request", "block_keys": [], "input_token_len": 7}).encode()
-        yield instance_id, event_json(replace(request, instance_id=instance_id, trace_id=f"soak-{number}"))
+        yield instance_id, event_json(request._replace(instance_id=instance_id, trace_id=f"soak-{number}"))
 
 
 class Tap:

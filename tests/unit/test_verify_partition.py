@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -135,24 +135,24 @@ def double(what: list[SourceRecord], place: int) -> None:
 def flip(what: list[SourceRecord], place: int) -> None:
     value = bytearray(what[place].value or b"")
     value[len(value) // 2] ^= 1
-    what[place] = replace(what[place], value=bytes(value))
+    what[place] = what[place]._replace(value=bytes(value))
 
 
 def rekey(what: list[SourceRecord], place: int) -> None:
-    what[place] = replace(what[place], key=b"another")
+    what[place] = what[place]._replace(key=b"another")
 
 
 def bare(what: list[SourceRecord], place: int) -> None:
-    what[place] = replace(what[place], headers=())
+    what[place] = what[place]._replace(headers=())
 
 
 def reason(what: list[SourceRecord], place: int) -> None:
     headers = tuple((name, b"other" if name == REASON_HEADER else value) for name, value in what[place].headers)
-    what[place] = replace(what[place], headers=headers)
+    what[place] = what[place]._replace(headers=headers)
 
 
 def add_header(what: list[SourceRecord], place: int) -> None:
-    what[place] = replace(what[place], headers=(*what[place].headers, ("more", b"")))
+    what[place] = what[place]._replace(headers=(*what[place].headers, ("more", b"")))
 
 
 def swap(what: list[SourceRecord], place: int) -> None:
@@ -202,7 +202,7 @@ def test_a_disturbed_dead_letter_is_found(world: World, disturb: Disturb, words:
 def test_a_dead_letter_of_a_request_that_gives_a_fact_is_found(world: World) -> None:
     forged = world.letters[0]
     headers = ((SOURCE_HEADER, world.requests[50].source.encode()), *forged.headers[1:])
-    world.letters.insert(2, replace(forged, headers=headers))
+    world.letters.insert(2, forged._replace(headers=headers))
     with pytest.raises(Difference, match=rf"request {world.requests[50].offset} must not have a dead letter"):
         world.audit()
 
@@ -214,7 +214,7 @@ def test_facts_of_requests_that_are_not_consumed_are_found(world: World) -> None
 
 
 def test_requests_counted_as_consumed_that_gave_nothing_are_found(world: World) -> None:
-    extra = replace(world.requests[5], offset=world.consumed)
+    extra = world.requests[5]._replace(offset=world.consumed)
     world.requests.append(extra)
     world.consumed = world.consumed_later = extra.offset + 1
     with pytest.raises(Difference, match=rf"{extra.source} must have a fact on the topic, but .* nothing follows"):
@@ -237,7 +237,7 @@ def test_a_row_that_is_missing_or_altered_is_found(world: World, place: int) -> 
 
     def retell(part: list[SourceRecord]) -> list[SourceRecord]:
         value = (part[place].value or b"").replace(b'"trace_id":"trace-', b'"trace_id":"trick-')
-        return [*part[:place], replace(part[place], value=value), *part[place + 1 :]]
+        return [*part[:place], part[place]._replace(value=value), *part[place + 1 :]]
 
     republish(world, place, retell)
     with pytest.raises(Difference, match=r"parquet, offset \d+, recomputed .* byte 15 of the value differs"):
@@ -245,7 +245,7 @@ def test_a_row_that_is_missing_or_altered_is_found(world: World, place: int) -> 
 
 
 def test_a_row_under_another_offset_is_found(world: World) -> None:
-    republish(world, 0, lambda part: [*part[:10], replace(part[10], offset=part[10].offset + 1), *part[12:]])
+    republish(world, 0, lambda part: [*part[:10], part[10]._replace(offset=part[10].offset + 1), *part[12:]])
     with pytest.raises(Difference, match=r"the offsets must be the same|in the segments, but it is missing"):
         world.audit()
 
@@ -295,7 +295,7 @@ def test_a_batch_may_stand_twice_where_it_is_handed_over_at_least_once(world: Wo
     def twice() -> Iterator[SourceRecord]:
         rewound = [*world.facts[:130], *world.facts[120:]]
         for offset, fact in enumerate(rewound):
-            yield replace(fact, offset=offset)
+            yield fact._replace(offset=offset)
 
     facts = list(twice())
     world.facts, world.repeats, world.consumed_later = facts, True, None
