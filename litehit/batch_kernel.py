@@ -68,7 +68,6 @@ def process(
         if (
             scalars[BLOCKS] + count > block_limit
             or scalars[NEXT_POSITION] + count > len(bitmap) * 64
-            or scalars[SEGMENTS] + count > len(starts)
             or count > len(run_ids)
             or (ttl > 0 and scalars[END_EPOCH] >= len(epoch_times))
         ):

@@ -57,8 +57,6 @@ class LiteHit:
         self._epoch_positions = np.empty(0, np.int64)
         self._run_ids = np.empty(0, np.int64)
         self._run_lengths = np.empty(0, np.int64)
-        self._segment_starts = np.empty(0, np.int64)  # of the batch at hand
-        self._segment_runs = np.empty(0, np.int64)
 
     # --- requests -----------------------------------------------------------------------------------------------
 
@@ -111,6 +109,9 @@ class LiteHit:
             raise ValueError(f"offsets must ascend from 0 to {len(keys)}")
         if len(times) != count:
             raise ValueError(f"{len(times)} times for {count} requests")
+        # A segment has a block at least. What is not written costs nothing: the system gives a page at its first use.
+        starts = np.empty(len(keys), np.int64)
+        runs = np.empty_like(starts)
         segment_offsets = np.zeros(count + 1, np.int64)
         self._scalars[SEGMENTS] = 0
         done = 0
@@ -133,16 +134,14 @@ class LiteHit:
                     self._epoch_positions,
                     self._run_ids,
                     self._run_lengths,
-                    self._segment_starts,
-                    self._segment_runs,
+                    starts,
+                    runs,
                     segment_offsets,
                 )
             )
             segments = int(self._scalars[SEGMENTS])
             if done == count:
-                return FlatCurves(
-                    self._segment_starts[:segments].copy(), self._segment_runs[:segments].copy(), segment_offsets
-                )
+                return FlatCurves(starts[:segments].copy(), runs[:segments].copy(), segment_offsets)
             self._make_room(int(offsets[done + 1] - offsets[done]), done)
 
     def advance_time(self, now: int) -> None:
@@ -180,8 +179,6 @@ class LiteHit:
                 self._epoch_positions,
                 self._run_ids,
                 self._run_lengths,
-                self._segment_starts,
-                self._segment_runs,
             )
         )
 
@@ -259,9 +256,6 @@ class LiteHit:
         if count > len(self._run_ids):
             self._run_ids = np.empty(2 * count, np.int64)
             self._run_lengths = np.empty(2 * count, np.int64)
-        if scalars[SEGMENTS] + count > len(self._segment_starts):
-            self._segment_starts = _resized(self._segment_starts, 2 * (int(scalars[SEGMENTS]) + count))
-            self._segment_runs = _resized(self._segment_runs, len(self._segment_starts))
         if self.ttl and scalars[END_EPOCH] >= len(self._epoch_times):
             self._compact(count)
             needed = 2 * int(scalars[END_EPOCH]) + 64
