@@ -25,6 +25,7 @@ from service import formats
 from service.archive.open_store import open_store
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
+from service.lanes.reading import read_records
 from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
 from service.records import SourceRecord
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 
 def new_lane(restored: Snapshot | None = None) -> Lane:
-    return Lane(0, REGISTRY, formats.get("native"), LaneTargets("facts", "dead", 10**6), restored=restored)
+    return Lane(0, REGISTRY, LaneTargets("facts", "dead", 10**6), restored=restored)
 
 
 def records(blocks: int) -> Iterator[SourceRecord]:
@@ -67,10 +68,10 @@ def filled_lane(blocks: int) -> Lane:
     for record in records(blocks):
         batch.append(record)
         if len(batch) == BATCH_RECORDS:
-            lane.process(batch)
+            lane.process(read_records(formats.get("native"), batch))
             batch = []
     if batch:
-        lane.process(batch)
+        lane.process(read_records(formats.get("native"), batch))
     return lane
 
 

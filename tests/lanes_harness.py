@@ -19,8 +19,10 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
+from service import formats
 from service.archive.open_store import open_store
 from service.archive.store import Store
+from service.lanes import reading
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
@@ -158,6 +160,11 @@ def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 3
         return sorted(records, key=lambda record: (record.partition, record.offset))
     finally:
         consumer.close()
+
+
+def read(records: Iterable[SourceRecord]) -> list[reading.ReadRecord]:
+    """What a worker reads in request events."""
+    return reading.read_records(formats.get("native"), records)
 
 
 def send(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from litehit.registry import Registry
 from litehit.request import Request
-from service import formats
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
+from service.lanes.reading import ReadRecord
 from service.lanes.snapshot import Snapshot, encode
 from service.records import SourceRecord
 from tests import lanes_harness as harness
@@ -18,14 +18,15 @@ TARGETS = LaneTargets("facts", "dead", 1_000_000)
 
 
 def new_lane(known: Registry, restored: Snapshot | None = None, partition: int = 3) -> Lane:
-    return Lane(partition, known, formats.get("native"), TARGETS, restored=restored)
+    return Lane(partition, known, TARGETS, restored=restored)
 
 
-def records_of(requests: Sequence[Request], first: int = 0, partition: int = 3) -> list[SourceRecord]:
-    return [
+def records_of(requests: Sequence[Request], first: int = 0, partition: int = 3) -> list[ReadRecord]:
+    records = [
         SourceRecord("requests", partition, offset, b"key", harness.event(request), 1_700_000_000_000)
         for offset, request in enumerate(requests, first)
     ]
+    return harness.read(records)
 
 
 def snapshot_of(lane: Lane, topic: RequestsTopic = TOPIC) -> Snapshot:

@@ -11,16 +11,14 @@ from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER, Reason
 from service.errors import TooManyDeadLetters
-from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lanes.counts import LaneCounts
 from service.lanes.dead_letters import dead_letter
 from service.lanes.instances import FrozenLane, LaneInstances
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
+from service.lanes.reading import Poison, ReadRecord
 from service.lanes.snapshot import Snapshot
 from service.lanes.status import InstanceStatus
 from service.records import OutputRecord, SourceRecord
-
-_NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class _Sorted:
     """A batch after parsing and before any core has seen it."""
 
     shares: dict[str, _Share] = field(default_factory=dict)
-    poison: list[tuple[SourceRecord, Reason, str]] = field(default_factory=list)
+    poison: list[tuple[SourceRecord, Poison]] = field(default_factory=list)
     ignored: int = 0
     too_many: TooManyDeadLetters | None = None
 
@@ -80,12 +78,6 @@ class _Sorted:
             first = end
 
 
-class _Poison(Exception):
-    def __init__(self, reason: Reason, sentence: str) -> None:
-        self.reason = reason
-        super().__init__(sentence)
-
-
 class Lane:
     """One partition's instances, each with a core of its own, fed in offset order.
 
@@ -95,7 +87,6 @@ class Lane:
     Args:
         partition: of the requests topic; records of another are refused.
         registry: the instances that are known.
-        trace_format: how a record is read.
         targets: where the output goes.
         limits: how many dead letters are taken for single bad records.
         restored: where it goes on; None: with empty caches from the start of the log.
@@ -108,13 +99,11 @@ class Lane:
         self,
         partition: int,
         registry: Registry,
-        trace_format: TraceFormat,
         targets: LaneTargets,
         limits: PoisonLimits = NO_LIMITS,
         restored: Snapshot | None = None,
     ) -> None:
         self.partition = partition
-        self._format = trace_format
         self._targets = targets
         self._poison = PoisonWatch(limits)
         self._instances = LaneInstances(registry, restored)
@@ -126,7 +115,7 @@ class Lane:
         """One past the last record processed; where it was restored, before the first one."""
         return self._next_offset
 
-    def process(self, records: Sequence[SourceRecord]) -> LaneOutput:
+    def process(self, records: Sequence[ReadRecord]) -> LaneOutput:
         """Turn records, which must follow those before in offset order, into facts and dead letters.
 
         Raises:
@@ -146,14 +135,14 @@ class Lane:
         dead_letters = tuple(
             dead_letter(
                 record,
-                reason,
-                sentence,
+                poison.reason,
+                poison.sentence,
                 topic=self._targets.dead_letters_topic,
                 max_bytes=self._targets.dead_letter_max_bytes,
             )
-            for record, reason, sentence in batch.poison
+            for record, poison in batch.poison
         )
-        reasons = [reason for _, reason, _ in batch.poison]
+        reasons = [poison.reason for _, poison in batch.poison]
         counts = LaneCounts(
             consumed=len(records),
             facts=len(facts),
@@ -163,7 +152,7 @@ class Lane:
         )
         return LaneOutput(tuple(facts[row] for row in sorted(facts)), dead_letters, counts)
 
-    def replay(self, records: Sequence[SourceRecord]) -> None:
+    def replay(self, records: Sequence[ReadRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
         for instance_id, _, requests in self._sort(records).by_instance():
             self._instances.process(instance_id, requests)
@@ -185,25 +174,22 @@ class Lane:
         """A copy of its state after the last record processed, quickly made."""
         return self._instances.freeze(self.partition, self._next_offset, self.history)
 
-    def _sort(self, records: Sequence[SourceRecord]) -> _Sorted:
+    def _sort(self, records: Sequence[ReadRecord]) -> _Sorted:
         batch = _Sorted()
-        for row, record in enumerate(records):
+        for row, (record, read) in enumerate(records):
             self._own(record)
-            try:
-                request = self._read(record)
-            except _Poison as poison:
-                batch.poison.append((record, poison.reason, str(poison)))
-                exceeded = self._poison.count(True)
+            content = self._check(read) if isinstance(read, Request) else read
+            exceeded = self._poison.count(isinstance(content, Poison))
+            if isinstance(content, Poison):
+                batch.poison.append((record, content))
                 if exceeded is not None and batch.too_many is None:
-                    batch.too_many = TooManyDeadLetters(record.source, exceeded, str(poison))
-                continue
-            self._poison.count(False)
-            if request is None:
+                    batch.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
+            elif content is None:
                 batch.ignored += 1
-                continue
-            share = batch.shares.setdefault(request.instance_id, _Share())
-            share.rows.append(row)
-            share.requests.append(request)
+            else:
+                share = batch.shares.setdefault(content.instance_id, _Share())
+                share.rows.append(row)
+                share.requests.append(content)
         return batch
 
     def _own(self, record: SourceRecord) -> None:
@@ -213,29 +199,23 @@ class Lane:
             )
         self._next_offset = record.offset + 1
 
-    def _read(self, record: SourceRecord) -> Request | None:
-        """The record's request, checked so far that its engine will take it; None where it is to be ignored."""
-        if record.value is None:
-            raise _Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
+    def _check(self, request: Request) -> Request | Poison:
+        """The request itself, if its engine will take it."""
         try:
-            request = self._format.parse(record.value, _context(record))
-            if request is not None:
-                self._instances.engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
-        except FormatError as error:
-            raise _Poison(error.reason, str(error)) from None
+            self._instances.engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
         except UnknownInstance as error:
-            raise _Poison(Reason.UNKNOWN_INSTANCE, str(error)) from None
+            return Poison(Reason.UNKNOWN_INSTANCE, str(error))
         except LengthMismatch as error:
-            raise _Poison(Reason.LENGTH_MISMATCH, str(error)) from None
+            return Poison(Reason.LENGTH_MISMATCH, str(error))
         return request
 
     def _render(
-        self, records: Sequence[SourceRecord], rows: Sequence[int], facts: FactBatch, rendered: dict[int, OutputRecord]
+        self, records: Sequence[ReadRecord], rows: Sequence[int], facts: FactBatch, rendered: dict[int, OutputRecord]
     ) -> None:
         """Add one instance's facts as records, by row."""
         topic, partition = self._targets.facts_topic, self.partition
         for row, instance_id, fact in zip(rows, facts.instance_ids, facts.to_json(), strict=True):
-            record = records[row]
+            record = records[row].source
             rendered[row] = OutputRecord(
                 topic,
                 partition,
@@ -246,12 +226,3 @@ class Lane:
                 # lies ahead of its clock. The request's time is in the value.
                 record.timestamp_ms or 0,
             )
-
-
-def _context(record: SourceRecord) -> RecordContext:
-    try:
-        instance_id = record.key.decode() if record.key else None
-    except UnicodeDecodeError:
-        instance_id = None
-    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
-    return RecordContext(instance_id=instance_id, position=record.offset, timestamp_ns=timestamp_ns)

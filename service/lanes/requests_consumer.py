@@ -46,11 +46,13 @@ class Polled:
         records: by partition, in offset order.
         ends: partitions read up to their end, and that offset; markers of transactions count in it.
         gone: partitions whose log does not hold the offset that was to be read.
+        full: it brought as many records as one poll may: there are more, most likely.
     """
 
     records: dict[int, list[SourceRecord]] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
+    full: bool = False
 
 
 class RequestsConsumer:
@@ -97,8 +99,9 @@ class RequestsConsumer:
         Raises:
             KafkaException: the consumer is of no more use.
         """
-        polled = Polled()
-        for message in self.client.consume(self._records, self._seconds):
+        messages = self.client.consume(self._records, self._seconds)
+        polled = Polled(full=len(messages) == self._records)
+        for message in messages:
             if message.error() is None:
                 record = source_record(message)
                 polled.records.setdefault(record.partition, []).append(record)

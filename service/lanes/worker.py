@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 
 import structlog
 
@@ -16,13 +17,13 @@ from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted, TooManyDeadLetters, Undeliverable
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
-from service.lanes.batches import cut_batches
 from service.lanes.committed import Position, RequestsTopic
 from service.lanes.dead_letter_log import DeadLetterLog
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneOutput, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
-from service.lanes.requests_consumer import Polled, RequestsConsumer
+from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
+from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Phase, Seat
 from service.lanes.snapshot import Snapshot
@@ -77,11 +78,12 @@ class LanesWorker:
         self._hold = hold
         self._holding = False
         self._stop = threading.Event()
-        self._format = formats.get("native")
+        self._ended = False
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
         self._dead_letter_log = DeadLetterLog()
-        self._guard = TopicGuard(self._topic, watch, self._is_stopping)
+        guard = TopicGuard(self._topic, watch, self._is_stopping)
+        self._ahead = ReadAhead(guard, formats.get("native"), settings.batch_bytes)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)
@@ -108,10 +110,17 @@ class LanesWorker:
         try:
             self._transaction.open()
             self._consumer.subscribe()
+            waiting: Future[ReadPoll] | None = None
             while not stop.is_set():
                 self._follow_hold()
                 polled = self._consumer.poll()
-                self._handle(polled)
+                coming = self._ahead.begin(polled, self._reading_lanes())
+                if waiting is not None:
+                    self._handle(waiting.result())
+                # Where more is to come at once, this is read while the next is polled; else nothing is gained by that.
+                waiting = coming if polled.full else None
+                if waiting is None:
+                    self._handle(coming.result())
                 self._snapshotter.take_one(self._lanes())
                 self._usher.step(self._seats)
                 self._publish_status(idle=not polled.records)
@@ -119,6 +128,8 @@ class LanesWorker:
             self._seats.clear()  # a lane may be ahead of what is committed
             raise
         finally:
+            self._ended = True
+            self._ahead.close()
             self._transaction.close()
             self._consumer.close()  # which revokes the partitions
             self._publish_status(idle=True)
@@ -151,25 +162,27 @@ class LanesWorker:
 
     # One round of the loop.
 
-    def _handle(self, polled: Polled) -> None:
-        if polled.records or polled.gone:
-            fault = self._guard.fault()
-            if fault is not None:
-                if not self._stop.is_set():
-                    self._stop_all(fault)
-                return
-        for batch in cut_batches(polled.records, self._settings.batch_bytes):
-            # What came in for a partition that is gone, or must begin again, is read again by whoever does.
-            mine = {partition: records for partition, records in batch.items() if self._reading(partition)}
+    def _handle(self, poll: ReadPoll) -> None:
+        if poll.fault is not None:
+            if not self._stop.is_set():
+                self._stop_all(poll.fault)
+            return
+
+        def still_reads(partition: int) -> bool:
+            # What came in for a partition that is gone, or begins again, is read again by whoever does.
+            seat = self._seats.get(partition)
+            return seat is not None and seat.lane is not None and seat.lane is poll.lanes.get(partition)
+
+        for batch in poll.batches:
+            mine = {partition: records for partition, records in batch.items() if still_reads(partition)}
             if mine:
                 self._process(mine)
-        for partition, offset in polled.ends.items():
-            if self._reading(partition):
+        for partition, offset in poll.ends.items():
+            if still_reads(partition):
                 self._seats[partition].reached_end(offset)
-        for partition in polled.gone:
-            if self._reading(partition):
-                # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
-                self._send_waiting(self._seats[partition])
+        for partition in filter(still_reads, poll.gone):
+            # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
+            self._send_waiting(self._seats[partition])
 
     def _stop_all(self, fault: str) -> None:
         for seat in self._seats.values():
@@ -179,7 +192,7 @@ class LanesWorker:
         seat = self._seats.get(partition)
         return seat is not None and seat.phase is Phase.READING
 
-    def _process(self, batches: dict[int, list[SourceRecord]]) -> None:
+    def _process(self, batches: ReadBatch) -> None:
         """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction."""
         began = time.monotonic()
         outputs: list[OutputRecord] = []
@@ -187,20 +200,21 @@ class LanesWorker:
         handed_over: dict[int, LaneOutput] = {}
         for partition, records in batches.items():
             seat = self._seats[partition]
+            if isinstance(records, ReadFailure):
+                self._halt(seat, records.first, records.error)
+                continue
             try:
                 output = seat.process(records)  # 1.
             except TooManyDeadLetters as error:
                 self._usher.stop_seat(seat, str(error))
                 continue
             except Exception as error:
-                # Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on.
-                log.exception("lane_failed", partition=partition, first_offset=records[0].offset)
-                self._usher.stop_seat(seat, f"{type(error).__name__} at or after {records[0].source}: {error}")
+                self._halt(seat, records[0].source, error)
                 continue
             if output is not None:
                 outputs += output.facts
                 outputs += output.dead_letters
-                positions[partition] = Position.of(records[-1].offset + 1, self._topic, seat.history)
+                positions[partition] = Position.of(records[-1].source.offset + 1, self._topic, seat.history)
                 handed_over[partition] = output
         if not positions:
             return
@@ -218,6 +232,11 @@ class LanesWorker:
             self._metrics.handed_over(partition, output.counts)
             self._dead_letter_log.note(output.dead_letters)
         self._metrics.batch(sum(one.counts.consumed for one in handed_over.values()), time.monotonic() - began)
+
+    def _halt(self, seat: Seat, first: SourceRecord, error: Exception) -> None:
+        """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
+        log.error("lane_failed", partition=seat.partition, first_offset=first.offset, exc_info=error)
+        self._usher.stop_seat(seat, f"{type(error).__name__} at or after {first.source}: {error}")
 
     def _rebuild(self, partitions: Iterable[int], error: BatchAborted) -> None:
         """After an abort the touched lanes are ahead of the offsets: none of them goes on."""
@@ -261,7 +280,10 @@ class LanesWorker:
         )
 
     def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
-        return Lane(partition, self._registry, self._format, self._targets, self._limits, restored)
+        return Lane(partition, self._registry, self._targets, self._limits, restored)
+
+    def _reading_lanes(self) -> dict[int, Lane]:
+        return {partition: seat.lane for partition, seat in self._seats.items() if seat.lane is not None}
 
     def _lanes(self, partitions: Iterable[int] | None = None) -> list[Lane]:
         """The lanes that work, of some partitions or of all."""
@@ -302,4 +324,4 @@ class LanesWorker:
         return ExactlyOnce(settings, bootstrap, self._consumer.membership, self._is_stopping)
 
     def _is_stopping(self) -> bool:
-        return self._stop.is_set()
+        return self._ended or self._stop.is_set()

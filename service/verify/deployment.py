@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from litehit.registry import Registry
-from service import formats
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.open_store import open_store
@@ -128,7 +127,7 @@ class Verification:
     def _lane(self, partition: int, restored: Snapshot | None) -> Lane:
         settings = self._settings
         targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        return Lane(partition, self._registry, formats.get("native"), targets, restored=restored)
+        return Lane(partition, self._registry, targets, restored=restored)
 
     def _look(self) -> list[_Moment]:
         """The cut. The order of the questions is what makes it one."""

@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from service import formats
 from service.archive.chain import Chain
 from service.archive.decode import source_header
 from service.errors import Difference
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane
+from service.lanes.reading import read_records
 from service.records import OutputRecord, SourceRecord
 from service.verify.follower import Follower, Wanted
 from service.verify.found import Found, FoundOrGap
@@ -104,7 +106,7 @@ def audit_partition(
     counts = LaneCounts()
     nowhere = 0
     for batch in _batches(streams.requests):
-        output = lane.process(batch)
+        output = lane.process(read_records(formats.get("native"), batch))
         counts += output.counts
         for wanted in map(_wanted, output.facts):
             on_topic, row = facts.expect(wanted), rows.expect(wanted)

@@ -13,7 +13,6 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from litehit.registry import Registry
 from litehit.request import Request
-from service import formats
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
 from service.archive.open_store import open_store
@@ -172,7 +171,8 @@ class Deployment:
         """A lane fed with everything at once."""
         settings = self.settings
         targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        output = Lane(partition, self.registry, formats.get("native"), targets).process(requests)
+        lane = Lane(partition, self.registry, targets)
+        output = lane.process(harness.read(requests))
         return Outputs([_content(record) for record in output.facts], [_content(one) for one in output.dead_letters])
 
     def _assert_archived(self, facts: Sequence[SourceRecord]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request
 from schemas.dead_letter import ERROR_HEADER, REASON_HEADER, SOURCE_HEADER, Reason
-from service import formats
 from service.lanes.lane import Lane, LaneOutput, LaneTargets
+from service.lanes.reading import ReadRecord
 from service.records import SourceRecord
 from tests import lanes_harness as harness
 
@@ -35,10 +36,14 @@ def lane(known: Registry) -> Lane:
 
 
 def new_lane(known: Registry) -> Lane:
-    return Lane(3, known, formats.get("native"), TARGETS)
+    return Lane(3, known, TARGETS)
 
 
-def record(
+def record(*args: Any, **options: Any) -> ReadRecord:
+    return harness.read([source(*args, **options)])[0]
+
+
+def source(
     offset: int,
     value: bytes | None,
     key: bytes | None = b"key",
@@ -48,7 +53,7 @@ def record(
     return SourceRecord("requests", 3, offset, key, value, timestamp_ms, headers)
 
 
-def records_of(requests: Sequence[Request]) -> list[SourceRecord]:
+def records_of(requests: Sequence[Request]) -> list[ReadRecord]:
     return [record(offset, harness.event(request)) for offset, request in enumerate(requests)]
 
 
@@ -77,7 +82,7 @@ def test_batches_and_a_restore_change_no_byte(known: Registry, cuts: list[int], 
     parts: list[LaneOutput] = []
     for low, high in zip([0, *cuts], [*cuts, 200], strict=True):
         batch = records[low:high]
-        replayed = [one for one in batch if one.offset < restored]
+        replayed = [one for one in batch if one.source.offset < restored]
         again.replay(replayed)
         if fresh := batch[len(replayed) :]:
             parts.append(again.process(fresh))
@@ -150,7 +155,7 @@ def test_writes_are_counted_and_ignored(lane: Lane) -> None:
 
 
 def test_times_that_go_back_are_counted_by_instance(lane: Lane) -> None:
-    def at(offset: int, instance_id: str, time: int) -> SourceRecord:
+    def at(offset: int, instance_id: str, time: int) -> ReadRecord:
         return record(offset, harness.event(GOOD, instance_id=instance_id, timestamp_ns=time))
 
     first = lane.process([at(0, "chat-a", 10), at(1, "chat-b", 5), at(2, "chat-a", 9), at(3, "chat-a", 10)])
@@ -179,12 +184,12 @@ def test_an_exception_of_our_own_is_no_dead_letter(lane: Lane, monkeypatch: pyte
 @pytest.mark.parametrize(
     "foreign",
     [
-        lambda: SourceRecord("requests", 2, 1, None, b"{}", 0),
+        lambda: harness.read([SourceRecord("requests", 2, 1, None, b"{}", 0)])[0],
         lambda: record(0, b"{}"),
     ],
 )
 def test_a_record_of_another_partition_or_from_the_past_is_refused(
-    lane: Lane, foreign: Callable[[], SourceRecord]
+    lane: Lane, foreign: Callable[[], ReadRecord]
 ) -> None:
     lane.process([record(0, harness.event(GOOD))])
     with pytest.raises(AssertionError, match="partition 3, at offset 1"):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from litehit.registry import Registry
 from schemas.dead_letter import Reason
-from service import formats
 from service.errors import TooManyDeadLetters
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
+from service.lanes.reading import ReadRecord
 from service.records import SourceRecord
 from service.settings import Settings
 from tests import lanes_harness as harness
@@ -25,15 +25,15 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 
 def lane(known: Registry, limits: PoisonLimits) -> Lane:
-    return Lane(0, known, formats.get("native"), LaneTargets("facts", "dead", 10_000), limits)
+    return Lane(0, known, LaneTargets("facts", "dead", 10_000), limits)
 
 
-def records(outcomes: str, first: int = 0) -> list[SourceRecord]:
+def records(outcomes: str, first: int = 0) -> list[ReadRecord]:
     """`x` is a bad record, anything else a good one."""
-    return [
+    return harness.read(
         SourceRecord("requests", 0, offset, None, b"{" if outcome == "x" else GOOD, 1)
         for offset, outcome in enumerate(outcomes, first)
-    ]
+    )
 
 
 @given(

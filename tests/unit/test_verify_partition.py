@@ -10,7 +10,6 @@ import pytest
 
 from litehit.registry import Registry
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
-from service import formats
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.decode import FetchedFacts, decode, source_header
@@ -53,7 +52,7 @@ class World:
     repeats: bool = False
 
     def lane(self) -> Lane:
-        return Lane(2, self.registry, formats.get("native"), LaneTargets("facts", "dead", 2000))
+        return Lane(2, self.registry, LaneTargets("facts", "dead", 2000))
 
     def catalog(self) -> Catalog:
         catalog = Catalog(self.store)
@@ -75,7 +74,7 @@ class World:
         catalog = self.catalog()
         chain = catalog.view.chain(KEY)
         lane = self.lane()
-        lane.replay([one for one in self.requests if one.offset < self.start])
+        lane.replay(harness.read([one for one in self.requests if one.offset < self.start]))
         cut = Cut(
             self.start, self.consumed, self.consumed_later, self.facts_low, self.facts[-1].offset + 1, len(self.letters)
         )
@@ -100,7 +99,7 @@ def world(tmp_path: Path) -> World:
         for number, value in enumerate(values)
     ]
     world = World(harness.registry(tmp_path), open_store(str(tmp_path / "store")), requests)
-    output = world.lane().process(requests)
+    output = world.lane().process(harness.read(requests))
     world.facts = [as_stored(fact, number + number // 10) for number, fact in enumerate(output.facts)]
     world.letters = [as_stored(letter, number) for number, letter in enumerate(output.dead_letters)]
     world.consumed = world.consumed_later = requests[-1].offset + 1

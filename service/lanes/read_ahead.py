@@ -1,0 +1,93 @@
+"""Reading ahead: what a poll brought is read in the background, while the poll before is processed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from service.formats.base import TraceFormat
+from service.lanes.batches import cut_batches
+from service.lanes.lane import Lane
+from service.lanes.reading import ReadRecord, read_records
+from service.lanes.requests_consumer import Polled
+from service.lanes.topic_guard import TopicGuard
+from service.records import SourceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailure:
+    """Reading some records failed: a fault of ours, never a dead letter.
+
+    Attributes:
+        first: the first of the records.
+        error: what was raised.
+    """
+
+    first: SourceRecord
+    error: Exception
+
+
+ReadBatch: TypeAlias = Mapping[int, "Sequence[ReadRecord] | ReadFailure"]
+"""A micro-batch by partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoll:
+    """What one poll brought, read.
+
+    Attributes:
+        lanes: those that the records were polled for, by partition. A partition's records are for this very lane: one
+            that took its place meanwhile is given them again.
+        fault: why none of it may be processed; None where it may.
+        batches: the records, in micro-batches.
+        ends, gone: as in `Polled`.
+    """
+
+    lanes: Mapping[int, Lane]
+    fault: str | None
+    batches: Sequence[ReadBatch]
+    ends: Mapping[int, int]
+    gone: Sequence[int]
+
+
+class ReadAhead:
+    """A thread that reads records, which needs nothing of what was processed before.
+
+    Args:
+        guard: asked, after each poll that brought something, whether it may be processed.
+        trace_format: how a record is read.
+        batch_bytes: keys and values of a micro-batch.
+    """
+
+    def __init__(self, guard: TopicGuard, trace_format: TraceFormat, batch_bytes: int) -> None:
+        self._guard = guard
+        self._format = trace_format
+        self._batch_bytes = batch_bytes
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
+
+    def begin(self, polled: Polled, lanes: Mapping[int, Lane]) -> Future[ReadPoll]:
+        """Begin to read what a poll brought for some lanes; what it brought for others is dropped."""
+        return self._thread.submit(self._read, polled, lanes)
+
+    def close(self) -> None:
+        """End the thread; what it has not begun with is dropped."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _read(self, polled: Polled, lanes: Mapping[int, Lane]) -> ReadPoll:
+        fault = self._guard.fault() if polled.records or polled.gone else None
+        batches: list[ReadBatch] = []
+        if fault is None:
+            mine = {partition: records for partition, records in polled.records.items() if partition in lanes}
+            batches = [
+                {partition: self._read_some(records) for partition, records in batch.items()}
+                for batch in cut_batches(mine, self._batch_bytes)
+            ]
+        return ReadPoll(lanes, fault, batches, polled.ends, polled.gone)
+
+    def _read_some(self, records: Sequence[SourceRecord]) -> Sequence[ReadRecord] | ReadFailure:
+        try:
+            return read_records(self._format, records)
+        except Exception as error:
+            return ReadFailure(records[0], error)

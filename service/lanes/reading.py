@@ -1,0 +1,55 @@
+"""From records to requests, before any lane has seen them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.records import SourceRecord
+
+_NS_PER_MS = 1_000_000
+
+
+class Poison(NamedTuple):
+    """Why a record becomes a dead letter."""
+
+    reason: Reason
+    sentence: str
+
+
+class ReadRecord(NamedTuple):
+    """A record and what stands in it.
+
+    Attributes:
+        source: the record.
+        content: its request; None where it is to be ignored; or what is wrong with it.
+    """
+
+    source: SourceRecord
+    content: Request | Poison | None
+
+
+def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> list[ReadRecord]:
+    """What stands in some records. It depends on nothing before them, and any thread may ask."""
+    return [ReadRecord(record, _read(trace_format, record)) for record in records]
+
+
+def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Poison | None:
+    if record.value is None:
+        return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
+    try:
+        return trace_format.parse(record.value, _context(record))
+    except FormatError as error:
+        return Poison(error.reason, str(error))
+
+
+def _context(record: SourceRecord) -> RecordContext:
+    try:
+        instance_id = record.key.decode() if record.key else None
+    except UnicodeDecodeError:
+        instance_id = None
+    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
+    return RecordContext(instance_id, record.offset, timestamp_ns)
