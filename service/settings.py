@@ -83,10 +83,10 @@ class Settings(BaseSettings):
         default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
     )
     batch_records: Annotated[int, Field(ge=1, le=MAX_BATCH_RECORDS)] = Field(
-        default=500, description="records of a micro-batch"
+        default=1000, description="records of a micro-batch"
     )
     batch_bytes: PositiveInt = Field(
-        default=8 * 2**20, description="keys and values of a micro-batch; a larger record is one by itself"
+        default=16 * 2**20, description="keys and values of a micro-batch; a larger record is one by itself"
     )
     batch_seconds: PositiveSeconds = Field(default=0.05, description="how long a micro-batch waits to fill")
     transaction_timeout_seconds: PositiveSeconds = Field(

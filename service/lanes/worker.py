@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -42,6 +43,12 @@ from service.topics import TopicLayout
 log = structlog.get_logger()
 
 _STATUS_SECONDS = 0.2
+_SWITCH_SECONDS = 0.0002
+"""After so long a thread of the process gives way to another that waits for the interpreter.
+
+The engine works without the interpreter and needs it back after a fraction of a millisecond: a small part of the 5 ms
+that Python lets the thread that reads ahead keep it.
+"""
 
 
 class LanesWorker:
@@ -107,6 +114,7 @@ class LanesWorker:
             KafkaException: the consumer is of no more use.
         """
         self._stop = stop
+        sys.setswitchinterval(_SWITCH_SECONDS)
         try:
             self._transaction.open()
             self._consumer.subscribe()
