@@ -86,6 +86,13 @@ class AggregateCurve:
         restored._set(first, slope)
         return restored
 
+    @classmethod
+    def from_breakpoints(cls, capacities: Int64Array, hits: Int64Array) -> AggregateCurve:
+        """The aggregate whose `breakpoints()` these are, int64[B] each; they are trusted."""
+        made = cls()
+        made._set(capacities + 1, np.append(np.diff(hits) // np.diff(capacities), np.zeros(len(hits[:1]), np.int64)))
+        return made
+
     def hits(self, capacity_blocks: Int64Array) -> Int64Array:
         """Hit blocks at K capacities in blocks (negative: infinite): int64[K] for int64[K].
 

@@ -78,8 +78,15 @@ class WindowAnswer(_Answer):
     to_ns: int | None = Field(description="`to` in nanoseconds since the epoch", examples=[1738402200000000000])
 
 
+class MissingFacts(_Answer):
+    """Offsets whose facts no segment holds, though later ones do: a file was lost, or can't be read."""
+
+    from_offset: Count = Field(description="the first of them", examples=[51000])
+    to_offset: Count = Field(description="the first past them", examples=[52000])
+
+
 class AsOf(_Answer):
-    """Which facts of one partition the answer counts: all before `next_offset`, and none after."""
+    """Which facts of one partition the answer counts: from `start_offset` to before `next_offset`, but the missing."""
 
     topic: str = Field(description="the facts topic", examples=["litehit.facts"])
     generation: str = Field(
@@ -87,7 +94,13 @@ class AsOf(_Answer):
         examples=["p2dJv6UGQSy5S1n0pZ0kNg"],
     )
     partition: Count = Field(description="partition of the facts topic", examples=[0])
+    start_offset: Count = Field(
+        description="offset from which on facts are counted: those before were removed by retention", examples=[0]
+    )
     next_offset: Count = Field(description="offset of the first fact that is not counted", examples=[12031])
+    missing: list[MissingFacts] = Field(
+        description="what is not counted between them, and should be; empty where nothing is missing", examples=[[]]
+    )
     time: Time | None = Field(description="time of the newest request counted; null without any")
     time_ns: int | None = Field(description="`time` in nanoseconds since the epoch", examples=[1738315800123456789])
     lag: Count | None = Field(

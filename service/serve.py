@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ from service.api.fact_log import FactLog
 from service.api.follower import StoreFollower
 from service.api.index import FactIndex
 from service.api.open_facts import OpenFacts
+from service.api.pages_folder import default_folder
 from service.api.readiness import StatusProvider, api_waiting, archive_waiting, lanes_waiting
+from service.api.segment_reader import ParquetReader
 from service.api.server import ApiServer
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
 from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
-from service.archive.reader import read_segment
 from service.archive.upkeep import Upkeep
 from service.embedded import EmbeddedBroker
 from service.lag_window import LagWindow
@@ -122,7 +123,9 @@ class _Process:
         self._store = open_store(self._settings.store, for_writing=for_writing)
 
     def make_index(self) -> FactIndex:
-        return FactIndex(partial(read_segment, self._store), window_rows=self._settings.window_rows)
+        settings = self._settings
+        pages = default_folder(settings.store) if settings.index_dir is None else settings.index_dir
+        return FactIndex(ParquetReader(self._store), pages=pages, window_rows=settings.window_rows)
 
     def make_archiver(self, index: FactIndex | None) -> Archiver:
         metrics = ArchiveMetrics(self._metrics)

@@ -147,7 +147,12 @@ class Settings(BaseSettings):
 
     # API.
     window_rows: PositiveInt = Field(
-        default=5_000_000, description="facts that one call may read from segments for a window that cuts history"
+        default=5_000_000, description="facts that one call may read from segments for the edges of a window"
+    )
+    index_dir: Path | None = Field(
+        default=None,
+        description="folder of the index's own files, which are made again where they are not there; "
+        "default: `index` in the store's folder, else below ~/.cache/litehit",
     )
     follow_seconds: PositiveSeconds = Field(default=2.0, description="time between two looks of the API at the store")
 

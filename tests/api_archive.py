@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from service.api.fact_log import FactLog
 from service.api.follower import StoreFollower
 from service.api.index import FactIndex
 from service.api.open_facts import OpenFacts
+from service.api.segment_reader import ParquetReader
 from service.archive.catalog import Catalog
 from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
-from service.archive.reader import read_segment
 from service.archive.segment import ChainKey, describe, read_table
 from service.archive.segment_writer import encode
 from tests.histories import rows_of
@@ -37,7 +36,7 @@ class ApiArchive:
     def __init__(self, folder: Path, **options: Any) -> None:
         self.store = open_store(str(folder))
         self.catalog = Catalog(self.store)
-        self.index = FactIndex(partial(read_segment, self.store), window_rows=10_000_000)
+        self.index = FactIndex(ParquetReader(self.store), pages=folder / "index", window_rows=10_000_000)
         tails = OpenFacts()
         self.listener = FactListeners(self.index, tails)
         self.log = FactLog(self.catalog, tails)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import httpx
 import numpy as np
 from fastapi import FastAPI
 
+from service.api.pages import RowGroups
+from service.api.rows import FactRows
 from service.archive.archived_facts import ArchivedFacts
-from service.archive.reader import FactFilter
+from service.archive.errors import NotFound
 from service.archive.segment import SegmentInfo
 
 
@@ -39,22 +41,34 @@ class Client:
 
 
 class Segments:
-    """Rows of segments in memory: what an index reads."""
+    """Segments in memory, in row groups of a few rows: what an index reads."""
+
+    ROW_GROUP = 2
 
     def __init__(self) -> None:
         self.rows: dict[SegmentInfo, ArchivedFacts] = {}
         self.reads: list[SegmentInfo] = []
 
-    def __call__(self, info: SegmentInfo, wanted: FactFilter) -> Iterator[ArchivedFacts]:
+    def row_groups(self, info: SegmentInfo) -> RowGroups:
+        """See `SegmentReader.row_groups`."""
+        times = [part.times_ns for part in self._parts(info)]
+        return RowGroups(
+            np.array([len(one) for one in times]),
+            np.array([one.min() for one in times]),
+            np.array([one.max() for one in times]),
+        )
+
+    def read(self, info: SegmentInfo, places: Sequence[int]) -> Iterator[FactRows]:
+        """See `SegmentReader.read`."""
         self.reads.append(info)
-        rows = self.rows[info]
-        times = rows.facts.timestamps_ns.tolist()
-        chosen = [
-            row
-            for row, (time, instance_id) in enumerate(zip(times, rows.facts.instance_ids, strict=True))
-            if (wanted.from_ns is None or time >= wanted.from_ns)
-            and (wanted.to_ns is None or time < wanted.to_ns)
-            and (wanted.instance_ids is None or instance_id in wanted.instance_ids)
+        parts = self._parts(info)
+        yield from (parts[place] for place in places)
+
+    def _parts(self, info: SegmentInfo) -> list[FactRows]:
+        if info not in self.rows:
+            raise NotFound(info.path)
+        rows = FactRows.of(self.rows[info].facts)
+        return [
+            rows.select(np.arange(first, min(first + self.ROW_GROUP, len(rows))))
+            for first in range(0, len(rows), self.ROW_GROUP)
         ]
-        for batch in np.array_split(np.array(chosen, np.int64), 2):
-            yield ArchivedFacts(rows.facts.select(batch), rows.fact_offsets[batch], rows.source_offsets[batch])

@@ -13,8 +13,9 @@ from fastapi.responses import StreamingResponse
 
 from schemas.answers import AsOf, WindowAnswer
 from service.api.as_of import Lag, as_of_answer, window_answer
-from service.api.index import FactIndex, Selection
+from service.api.index import FactIndex
 from service.api.parameters import FactsSelected
+from service.api.selection import Selection
 
 JSON = "application/json"
 _GZIP = 16 + zlib.MAX_WBITS

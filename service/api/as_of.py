@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from schemas.answers import AsOf, WindowAnswer
-from service.api.tail import Reach
+from schemas.answers import AsOf, MissingFacts, WindowAnswer
+from service.api.reach import Reach
 from service.api.windows import TimeWindow, format_time
 from service.archive.segment import ChainKey
 from service.archive.status import ArchiveStatus
@@ -36,7 +36,9 @@ def as_of_answer(reached: Sequence[tuple[ChainKey, Reach]], lag: Mapping[ChainKe
                 topic=chain.topic,
                 generation=chain.generation,
                 partition=chain.partition,
+                start_offset=reach.start_offset if reach else 0,
                 next_offset=reach.next_offset if reach else 0,
+                missing=[MissingFacts(from_offset=low, to_offset=high) for low, high in reach.missing] if reach else [],
                 time=_time(time_ns),
                 time_ns=time_ns,
                 lag=lag.get(chain),

@@ -12,10 +12,10 @@ from schemas.answers import Capacities, CapacityAnswer, Ceiling, InstanceCapacit
 from service.api.answering import About, Facts
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction
-from service.api.index import Selection
 from service.api.openapi import ANSWER_PROBLEMS
 from service.api.parameters import CapacityParameters, refuse_repeats
 from service.api.problems import invalid_parameters, parameter_problem
+from service.api.selection import Selection
 
 
 def capacity_router(facts: Facts) -> APIRouter:

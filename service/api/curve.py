@@ -15,10 +15,10 @@ from service.api.capacity import ceiling_of
 from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction, Integers
-from service.api.index import Selection
 from service.api.openapi import ANSWER_PROBLEMS
 from service.api.parameters import CurveParameters, refuse_repeats
 from service.api.problems import invalid_parameters, parameter_problem
+from service.api.selection import Selection
 
 MAX_BREAKPOINTS = 2_000_000
 """Of one answer: what it may take of memory and of the reader's."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from litehit.curves import Int64Array
 from service.api.hit_function import HitFunction, Hits, Integers, integers_up_to
-from service.api.sums import HitSums
+from service.api.selection import HitSums
 
 _PROBES = 4
 """Places looked at for each point given: more of them give a tighter bound of the error."""

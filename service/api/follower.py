@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
+from service.api.chain_state import Extent
 from service.api.index import FactIndex
 from service.archive.catalog import Catalog
+from service.archive.chain import Chain
 from service.archive.errors import ArchiveError
+from service.archive.segment import ChainKey, SegmentInfo
 
+_LOAD_AT_ONCE = 16  # segments: a step costs as much as it has segments, and tells how far the load is
 _log = structlog.get_logger()
 
 
 class StoreFollower:
-    """Sums the segments of a store into an index, those there at the start and those that come.
+    """Keeps an index level with a store: with the segments there at the start, those that come, merge and go.
 
     It also runs beside an archiver of the same process: a segment that the archiver announced is known by then.
 
@@ -31,6 +35,11 @@ class StoreFollower:
         self._follow_seconds = follow_seconds
         self._trouble: str | None = None
         self._faults: tuple[str, ...] = ()
+        self._looking = threading.Lock()
+        self._seen: set[SegmentInfo] = set()
+        self._extents: dict[ChainKey, Extent] = {}
+        self._loaded = False
+        index.catches_up_by(lambda: self.refresh(threading.Event()))
 
     def run(self, stop: threading.Event) -> None:
         """Follow the store until told to stop. A store that can't be read is tried again at each look."""
@@ -46,26 +55,57 @@ class StoreFollower:
             stop.wait(self._follow_seconds)
 
     def refresh(self, stop: threading.Event) -> None:
-        """Sum what is new in the store, in order; ends early when told to stop.
+        """Bring the index level with the store; the first load ends early when told to stop.
 
         Raises:
-            ArchiveError: the store or a segment can't be read; what was summed before it stays.
+            ArchiveError: the store or a segment can't be read; what was counted before it stays.
         """
-        self._catalog.refresh()
-        view = self._catalog.view
-        for fault in view.faults:
-            if fault not in self._faults:
-                _log.warning("chain_faulty", fault=fault)
-        self._faults = view.faults
-        known = set(self._index.segments())
-        new = [info for info in view.segments if info not in known]
-        for done, info in enumerate(new):
-            if stop.is_set():
+        with self._looking:
+            self._catalog.refresh()
+            view = self._catalog.view
+            for fault in view.faults:
+                if fault not in self._faults:
+                    _log.warning("chain_faulty", fault=fault)
+            self._faults = view.faults
+            extents = {key: _extent(chain) for key, chain in view.chains.items()}
+            changed = {key: extent for key, extent in extents.items() if self._extents.get(key) != extent}
+            listed = set(view.segments)
+            known = set(self._index.segments())
+            new = [info for info in view.segments if info not in known]
+            if self._loaded:
+                gone = self._seen - listed
+                if new or gone or changed:
+                    self._index.follow(new, gone, changed)
+            elif not self._load(new, self._seen - listed, changed, stop):
                 return
-            self._index.loading_at(done, len(new))
-            self._index.published(info)
+            self._seen, self._extents = listed, extents
+            if not self._loaded:
+                self._index.sweep(view.chains.keys())
+                self._loaded = True
         self._index.loaded()
+
+    def _load(
+        self,
+        new: Sequence[SegmentInfo],
+        gone: Collection[SegmentInfo],
+        extents: Mapping[ChainKey, Extent],
+        stop: threading.Event,
+    ) -> bool:
+        """The first load, a few segments at a time; False where it was told to stop."""
+        for done in range(0, len(new), _LOAD_AT_ONCE):
+            if stop.is_set():
+                return False
+            self._index.loading_at(done, len(new))
+            some = new[done : done + _LOAD_AT_ONCE]
+            self._index.follow(some, (), {})
+            self._seen.update(some)
+        self._index.follow((), gone, extents)
+        return True
 
     def waiting(self) -> Sequence[str]:
         """Why the index is behind the store; empty where it is not."""
         return () if self._trouble is None else (f"the store can't be followed: {self._trouble}",)
+
+
+def _extent(chain: Chain) -> Extent:
+    return Extent(chain.start_offset, tuple((hole.base_offset, hole.end_offset) for hole in chain.holes))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from service.api.index import Selection
-from service.api.sums import GroupKey, HitSums
+from service.api.groups import GroupKey
+from service.api.selection import HitSums, Selection
 
 
 def by_instance(selection: Selection, instance_ids: Iterable[str]) -> dict[str, Sequence[tuple[GroupKey, HitSums]]]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
 from litehit.projector import HitCurveProjector
-from service.api.sums import GroupKey, HitSums
+from service.api.groups import GroupKey
+from service.api.selection import HitSums
 
 Integers: TypeAlias = NDArray[Any]
 """int64, or Python's integers where 64 bits may not do."""

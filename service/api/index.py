@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
-from service.api.partition import PartitionSums
-from service.api.sums import GroupKey, GroupSums, HitSums, Sums
-from service.api.tail import Reach
-from service.api.window_sums import SegmentRows, WindowSums
+import structlog
+
+from service.api.chain_state import Extent
+from service.api.groups import Groups
+from service.api.index_state import IndexState
+from service.api.pages import SegmentSums
+from service.api.pages_folder import PagesFolder
+from service.api.reach import Reach
+from service.api.rows import FactRows
+from service.api.segment_reader import SegmentReader
+from service.api.selection import Selection
+from service.api.tail import TailChunk
+from service.api.window_sums import WindowSums
 from service.api.windows import TimeWindow
 from service.archive.archived_facts import ArchivedFacts
+from service.archive.errors import ArchiveError
 from service.archive.segment import ChainKey, SegmentInfo
 from service.errors import ServiceError
+
+WINDOW_PIECES = 20_000_000
+"""Pieces that the curves of one window may be merged of: some seconds of work, and half a gigabyte for that long."""
+
+_RETRIES = 5
+_log = structlog.get_logger()
 
 
 class IndexLoading(ServiceError):
@@ -36,27 +53,14 @@ class UnknownInstances(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The facts that a query is about, summed.
-
-    Attributes:
-        groups: sums; a key may come up several times.
-        as_of: how far the facts of each chain go that were looked at, by chain.
-    """
-
-    groups: Sequence[tuple[GroupKey, HitSums]]
-    as_of: Sequence[tuple[ChainKey, Reach]]
-
-
-@dataclass(frozen=True, slots=True)
 class IndexSize:
     """What the index holds.
 
     Attributes:
-        facts: facts summed.
+        facts: facts counted.
         tail_facts: those of them that are held as rows.
-        segments: segments summed.
-        groups: sums held, each with its curves.
+        segments: segments counted.
+        groups: groups of which there are facts.
     """
 
     facts: int
@@ -68,53 +72,85 @@ class IndexSize:
 class FactIndex:
     """Sums over all facts, of published segments and of the open tail, updated as facts arrive.
 
-    The state is one immutable mapping that each change replaces: a reader takes it once and sees a single instant, sums
+    The state is one immutable object that each change replaces: a reader takes it once and sees a single instant, sums
     and offsets together, and neither waits for a change nor holds one up.
 
-    Whole histories are answered from sums. A window that cuts a chain's history is summed from rows: those of the
-    segments it overlaps and of the tail.
+    Whole histories are answered from totals. A window that cuts them is put together of whole segments, of whole hours
+    of segments, and of the rows at its edges.
 
     Args:
-        read_rows, window_rows, window_calls, window_queue: how rows are read, see `WindowSums`.
+        reader: reads segments.
+        pages: folder of their pages, see `PagesFolder`; None keeps none.
+        window_rows, window_calls, window_queue: how rows are read, see `WindowSums`.
     """
 
     def __init__(
-        self, read_rows: SegmentRows, *, window_rows: int, window_calls: int = 2, window_queue: int = 16
+        self,
+        reader: SegmentReader,
+        *,
+        pages: Path | None = None,
+        window_rows: int,
+        window_calls: int = 2,
+        window_queue: int = 16,
     ) -> None:
-        self._rows = WindowSums(
-            read_rows, window_rows=window_rows, window_calls=window_calls, window_queue=window_queue
+        self._windows = WindowSums(
+            reader, window_rows=window_rows, window_calls=window_calls, window_queue=window_queue
         )
-        self._chains: Mapping[ChainKey, PartitionSums] = {}
+        self._folder = PagesFolder(pages, reader)
+        self._state = IndexState()
         self._changing = threading.Lock()
         self._loading: str | None = "the store's segments are not listed yet"
+        self._catch_up: Callable[[], None] = lambda: None
+
+    def catches_up_by(self, catch_up: Callable[[], None]) -> None:
+        """Say what looks at the store again; a call that finds a segment gone or replaced asks for it."""
+        self._catch_up = catch_up
 
     # What changes it. Each chain's events come in order; those of several chains may come from several threads.
 
     def appended(self, chain: ChainKey, rows: ArchivedFacts) -> None:
         """Further facts were consumed from the topic."""
+        chunk = TailChunk(FactRows.of(rows.facts), rows.fact_offsets)
         with self._changing:
-            self._replace(chain, self._chain(chain).with_tail(rows))
+            self._state = self._state.with_tail(chain, chunk)
 
     def published(self, info: SegmentInfo) -> None:
-        """A segment is in the store; it is summed from the tail where that holds its facts, else from its rows."""
-        with self._changing:
-            chain = self._chain(info.chain)
-            if info.base_offset in chain.segments:
-                return
-            promoted = chain.with_tail_published(info)
-            if promoted is not None:
-                self._replace(info.chain, promoted)
-                return
-        sums = self._rows.of_segment(info)  # takes long, so the others go on
-        with self._changing:
-            chain = self._chain(info.chain)
-            if info.base_offset not in chain.segments:
-                self._replace(info.chain, chain.with_segment(info, sums))
+        """A segment is in the store; its pages are made of the tail where that holds its facts, else of its rows."""
+        self.follow([info], (), {})
 
     def tail_dropped(self, chain: ChainKey) -> None:
         """The tail is void: its facts will come again, from a segment of another archiver or from the topic."""
         with self._changing:
-            self._replace(chain, self._chain(chain).without_tail())
+            self._state = self._state.without_tail(chain)
+
+    def follow(
+        self,
+        added: Collection[SegmentInfo],
+        removed: Collection[SegmentInfo],
+        extents: Mapping[ChainKey, Extent],
+    ) -> None:
+        """Bring the index level with the store in one step: readers see all of it or nothing.
+
+        Args:
+            added: segments that are in the store. What shares offsets with one was merged into it.
+            removed: segments that are gone.
+            extents: of chains, where they are known.
+
+        Raises:
+            ArchiveError: a segment can't be read; nothing was changed.
+        """
+        sums = [self._open(info) for info in added if self._state.lacks(info)]  # takes long, so the others go on
+        with self._changing:
+            before = self._state
+            self._state = before.with_store([one for one in sums if before.lacks(one.info)], removed, extents)
+            held = self._state.segments()
+        for one in sums:
+            one.release()
+        self._folder.drop(before.segments() - held, held)
+
+    def sweep(self, chains: Collection[ChainKey]) -> None:
+        """Remove files of pages of these chains that are of no segment any more."""
+        self._folder.sweep(self._state.segments(), chains)
 
     def loading_at(self, done: int, total: int) -> None:
         """Say how far the first load of the store is; later on it says nothing."""
@@ -133,17 +169,17 @@ class FactIndex:
 
     def size(self) -> IndexSize:
         """What it holds now."""
-        chains = self._chains.values()
+        state = self._state
         return IndexSize(
-            facts=sum(chain.facts for chain in chains),
-            tail_facts=sum(chain.tail.rows for chain in chains),
-            segments=sum(len(chain.segments) for chain in chains),
-            groups=sum(len(sums) for chain in chains for sums in chain.sums),
+            facts=int(state.totals.requests.sum()),
+            tail_facts=sum(chain.tail.facts for chain in state.chains.values()),
+            segments=sum(len(chain.segments) for chain in state.chains.values()),
+            groups=len(state.everything.keys),
         )
 
     def segments(self) -> Collection[SegmentInfo]:
-        """The segments it has summed."""
-        return [info for chain in self._chains.values() for info in chain.segments.values()]
+        """The segments it has counted."""
+        return self._state.segments()
 
     def as_of(self) -> Sequence[tuple[ChainKey, Reach]]:
         """How far the facts of each chain go now, by chain.
@@ -153,7 +189,7 @@ class FactIndex:
         """
         if self._loading is not None:
             raise IndexLoading(self._loading)
-        return [(key, reach) for key, chain in sorted(self._chains.items()) if (reach := chain.reach) is not None]
+        return self._state.as_of
 
     def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
         """Sum the facts of a window, exactly.
@@ -167,43 +203,37 @@ class FactIndex:
             UnknownInstances: no fact at all has one of the ids.
             WindowTooLarge: the window needs more rows than one call may read.
             TooManyWindows: too many calls are reading rows.
+            ArchiveError: a segment can't be read.
         """
         if self._loading is not None:
             raise IndexLoading(self._loading)
-        chains = sorted(self._chains.items())  # this instant's; everything below reads nothing but it
+        for _ in range(_RETRIES):
+            state = self._state  # this instant's; everything below reads nothing but it
+            try:
+                return self._select(state, window, instance_ids)
+            except ArchiveError as error:
+                # Its segments may have been merged, or have expired, since.
+                _log.info("segment_moved_under_a_reader", error=str(error))
+                self._catch_up()
+                if self._state.segments() == state.segments():
+                    raise
+        return self._select(self._state, window, instance_ids)
+
+    def _select(self, state: IndexState, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
         if instance_ids is not None:
-            _check_known(instance_ids, chains)
-        groups: list[tuple[GroupKey, HitSums]] = []
-        cut: list[PartitionSums] = []
-        as_of: list[tuple[ChainKey, Reach]] = []
-        for key, chain in chains:
-            reach = chain.reach
-            if reach is None:
-                continue
-            as_of.append((key, reach))
-            span = reach.first_time_ns, reach.last_time_ns
-            if window.covers(*span):
-                for sums in chain.sums:
-                    groups += _of(instance_ids, sums)
-            elif window.overlaps(*span):
-                cut.append(chain)
-        if cut:
-            groups += self._rows.of_window(cut, window, instance_ids).items()
-        return Selection(groups, as_of)
+            unknown = [instance_id for instance_id in instance_ids if not state.totals.has(instance_id)]
+            if unknown:
+                near = get_close_matches(unknown[0], state.totals.instances(), n=1)
+                raise UnknownInstances(unknown, next(iter(near), None))
+        if state.is_inside(window):
+            return state.everything if instance_ids is None else state.everything.of_instances(instance_ids)
+        groups = state.totals.groups
+        if instance_ids is not None:
+            groups = Groups.of(key for key in groups.keys if key.instance_id in instance_ids)
+        chains = [chain for _, chain in sorted(state.chains.items())]
+        parts = self._windows.of_window(chains, window, groups)
+        return Selection.of(groups, parts, state.as_of, WINDOW_PIECES)
 
-    def _chain(self, key: ChainKey) -> PartitionSums:
-        return self._chains.get(key, PartitionSums())
-
-    def _replace(self, key: ChainKey, chain: PartitionSums) -> None:
-        self._chains = {**self._chains, key: chain}
-
-
-def _of(instance_ids: Collection[str] | None, sums: Sums) -> Iterator[tuple[GroupKey, GroupSums]]:
-    return ((key, group) for key, group in sums.items() if instance_ids is None or key.instance_id in instance_ids)
-
-
-def _check_known(instance_ids: Collection[str], chains: Sequence[tuple[ChainKey, PartitionSums]]) -> None:
-    known = {key.instance_id for _, chain in chains for sums in chain.sums for key in sums}
-    unknown = [instance_id for instance_id in instance_ids if instance_id not in known]
-    if unknown:
-        raise UnknownInstances(unknown, next(iter(get_close_matches(unknown[0], known, n=1)), None))
+    def _open(self, info: SegmentInfo) -> SegmentSums:
+        parts, rows = self._state.makes_up(info)
+        return self._folder.make(info, parts, rows)

@@ -21,13 +21,13 @@ from schemas.answers import (
 )
 from service.api.answering import About, Facts
 from service.api.grouping import by_instance
+from service.api.groups import GroupKey
 from service.api.hit_function import HitFunction
-from service.api.index import Selection
 from service.api.openapi import ANSWER_PROBLEMS
 from service.api.parameters import Selected, refuse_repeats
+from service.api.selection import HitSums, Selection
 from service.api.spread import SHARES, spread
-from service.api.summary import Question, Tally
-from service.api.sums import GroupKey, HitSums
+from service.api.summary import Question, Summaries
 from service.lanes.status import InstanceStatus, LanesStatus
 
 _NS_PER_SECOND = 10**9
@@ -81,7 +81,13 @@ def _answer(parameters: Selected, held: _Held | None, selection: Selection, abou
     answer = InstancesAnswer(
         lanes_in_this_process=held is not None,
         instances=[
-            _instance(instance_id, of_instance, (held or {}).get(instance_id), parameters.block_bytes)
+            _instance(
+                instance_id,
+                of_instance,
+                selection.of_instances([instance_id]),
+                (held or {}).get(instance_id),
+                parameters.block_bytes,
+            )
             for instance_id, of_instance in groups.items()
         ],
         window=about.window,
@@ -93,6 +99,7 @@ def _answer(parameters: Selected, held: _Held | None, selection: Selection, abou
 def _instance(
     instance_id: str,
     groups: Sequence[tuple[GroupKey, HitSums]],
+    selection: Selection,
     cores: Sequence[tuple[int, InstanceStatus]] | None,
     block_bytes: int | None,
 ) -> InstanceAnswer:
@@ -111,7 +118,7 @@ def _instance(
             for partition, core in cores
         ],
         charges=_charges(groups),
-        summary=Summary(**Tally.of(question, groups).summary()),
+        summary=Summary(**Summaries.of(question, selection).total),
         reuse_distance=_reuse_distance(function),
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic_core import to_json
 
-from schemas.answers import InstanceSummary, QueryAnswer, Summary
+from schemas.answers import QueryAnswer
 from service.api.answering import About, Facts
-from service.api.grouping import by_instance
-from service.api.index import Selection
 from service.api.openapi import ANSWER_PROBLEMS
 from service.api.parameters import QueryParameters, refuse_repeats
-from service.api.summary import Question, Tally
+from service.api.selection import Selection
+from service.api.summary import Question, Summaries
 
 
 def query_router(facts: Facts) -> APIRouter:
@@ -37,15 +37,15 @@ def query_router(facts: Facts) -> APIRouter:
 
 
 def _answer(parameters: QueryParameters, selection: Selection, about: About) -> bytes:
+    """A `QueryAnswer`. Its numbers are ours, so they are written as they are and not validated again."""
     question = Question(parameters.capacity_gb, parameters.block_bytes)
-    tallies = {
-        instance_id: Tally.of(question, groups)
-        for instance_id, groups in by_instance(selection, parameters.instance_id).items()
-    }
-    answer = QueryAnswer(
-        total=Summary(**Tally.sum(question, tallies.values()).summary()),
-        instances=[InstanceSummary(instance_id=instance_id, **one.summary()) for instance_id, one in tallies.items()],
-        window=about.window,
-        as_of=about.as_of,
+    summaries = Summaries.of(question, selection, parameters.instance_id)
+    return to_json(
+        {
+            "total": summaries.total,
+            "instances": [{**one, "instance_id": instance_id} for instance_id, one in summaries.instances.items()],
+            "window": about.window,
+            "as_of": about.as_of,
+        },
+        by_alias=True,
     )
-    return answer.model_dump_json().encode()

@@ -8,6 +8,7 @@ from fastapi import FastAPI, Request, Response
 
 from service.api.index import IndexLoading, UnknownInstances
 from service.api.problems import ApiProblem, parameter_problem, respond
+from service.api.selection import TooManyPieces
 from service.api.turns import TooManyCalls
 from service.api.window_sums import TooManyWindows, WindowTooLarge
 from service.archive.errors import ArchiveError
@@ -48,24 +49,18 @@ def install_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(WindowTooLarge)
     def _too_large(request: Request, error: WindowTooLarge) -> Response:
-        reason = (
-            f"makes a window that cuts segments of {error.rows:,} facts; one call reads {error.limit:,} at most, "
-            f"so ask for a shorter window, or for the whole history, which needs no rows"
-        )
-        errors = [
-            parameter_problem(name, value, reason)
-            for name in ("from", "to")
-            if (value := request.query_params.get(name)) is not None
-        ]
-        return respond(
+        return _refuse_window(
             request,
-            ApiProblem(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                "window-too-large",
-                "The window is too large",
-                errors[0].detail,
-                errors,
-            ),
+            f"makes a window whose edges lie among {error.rows:,} facts; one call reads {error.limit:,} at most, "
+            f"so ask for a window that begins and ends with whole hours, or for the whole history, which needs no rows",
+        )
+
+    @app.exception_handler(TooManyPieces)
+    def _too_many_pieces(request: Request, error: TooManyPieces) -> Response:
+        return _refuse_window(
+            request,
+            f"makes a window whose curves have {error.pieces:,} pieces; one call merges {error.limit:,} at most; "
+            f"ask for a shorter window, for fewer instances, or for the whole history",
         )
 
     @app.exception_handler(TooManyWindows)
@@ -106,3 +101,17 @@ def install_refusals(app: FastAPI) -> None:
                 retry_after=10,
             ),
         )
+
+
+def _refuse_window(request: Request, reason: str) -> Response:
+    errors = [
+        parameter_problem(name, value, reason)
+        for name in ("from", "to")
+        if (value := request.query_params.get(name)) is not None
+    ]
+    return respond(
+        request,
+        ApiProblem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "window-too-large", "The window is too large", errors[0].detail, errors
+        ),
+    )

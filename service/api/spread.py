@@ -11,7 +11,7 @@ from fractions import Fraction
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction
 from service.api.index import FactIndex, IndexLoading
-from service.api.tail import Reach
+from service.api.reach import Reach
 from service.api.windows import TimeWindow
 from service.archive.segment import ChainKey
 

@@ -89,3 +89,21 @@ class TimeWindow:
         if self.to_ns is not None:
             inside &= times_ns < self.to_ns
         return inside
+
+    def touched(self, first_ns: Int64Array, last_ns: Int64Array) -> NDArray[np.bool_]:
+        """`overlaps` of N spans: bool[N] for int64[N] each."""
+        touched = np.ones(len(first_ns), np.bool_)
+        if self.from_ns is not None:
+            touched &= last_ns >= self.from_ns
+        if self.to_ns is not None:
+            touched &= first_ns < self.to_ns
+        return touched
+
+    def split(self, first_ns: int, end_ns: int) -> tuple[TimeWindow, list[TimeWindow]]:
+        """The instants from `first_ns` to before `end_ns`, of which some are inside: those, and the others."""
+        inside = TimeWindow(
+            first_ns if self.from_ns is None else max(first_ns, self.from_ns),
+            end_ns if self.to_ns is None else min(end_ns, self.to_ns),
+        )
+        outside = [TimeWindow(first_ns, inside.from_ns), TimeWindow(inside.to_ns, end_ns)]
+        return inside, [one for one in outside if one.from_ns != one.to_ns]

@@ -14,8 +14,8 @@ from litehit.aggregate import AggregateCurve
 from litehit.errors import StateError
 from litehit.frozen import State
 from litehit.registry import InstanceConfig
+from service import tensor_file
 from service.errors import SnapshotDamaged
-from service.lanes import tensor_file
 from service.lanes.committed import RequestsTopic
 from service.lanes.counters import Charge, ChargeSums
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from schemas.answers import Problem
 from service.api.index import FactIndex
+from service.api.rows import FactRows
 from service.api.windows import TimeWindow
-from service.archive.archived_facts import ArchivedFacts
-from service.archive.reader import FactFilter
 from service.archive.segment import ChainKey, SegmentInfo
 from tests.api_doubles import Client, Segments
 from tests.histories import fact, rows_of, segment_of
@@ -112,33 +111,59 @@ def test_an_index_that_is_loading(segments: Segments, connect: Callable[..., Cli
     assert response.headers["retry-after"] == "1"
 
 
-def test_a_window_of_too_many_rows(index: FactIndex, segments: Segments, client: Client) -> None:
-    facts = [fact(time) for time in range(1001)]
-    info = segment_of(CHAIN, 0, 1001, facts)
+def test_a_window_whose_edges_lie_among_too_many_rows(index: FactIndex, segments: Segments, client: Client) -> None:
+    # Both the rows inside and those outside the window are more than one call may read.
+    facts = [fact(time) for time in range(2600)]
+    info = segment_of(CHAIN, 0, 2600, facts)
     segments.rows[info] = rows_of(facts, 0)
     index.published(info)
     segments.reads.clear()
-    problem = problem_of(client.get("/query", [("capacity_gb", 1), ("from", 1)]), 422)
+    problem = problem_of(client.get("/query", [("capacity_gb", 1), ("from", 600), ("to", 2000)]), 422)
     assert problem.type == "urn:litehit:problem:window-too-large"
-    assert [(one.parameter, one.value) for one in problem.errors] == [("from", "1")]
-    assert "1,001" in problem.detail
+    assert [(one.parameter, one.value) for one in problem.errors] == [("from", "600"), ("to", "2000")]
+    assert "1,200" in problem.detail
     assert "1,000" in problem.detail
     assert segments.reads == []
+
+
+def test_curves_of_too_many_pieces(index: FactIndex, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.api.index.WINDOW_PIECES", 3)
+    index.appended(CHAIN, rows_of([fact(1, (1, 1), (5, 1)), fact(2, (1, 1), (7, 1))], 0))
+    problem = problem_of(client.get("/curve", [("from", 2), ("points", 9)]), 422)
+    assert problem.type == "urn:litehit:problem:window-too-large"
+    assert "4 pieces" in problem.detail
+    assert client.get("/curve", [("points", 9)]).status_code == 200
+    assert client.get("/query", [("capacity_gb", 1), ("from", 2)]).status_code == 200
+
+
+def test_a_segment_that_is_gone(index: FactIndex, segments: Segments, client: Client) -> None:
+    facts = [fact(1), fact(2), fact(3)]
+    info = segment_of(CHAIN, 0, 3, facts)
+    segments.rows[info] = rows_of(facts, 0)
+    index.published(info)
+    del segments.rows[info]
+    problem = problem_of(client.get("/query", [("capacity_gb", 1), ("from", 2)]), 503)
+    assert problem.type == "urn:litehit:problem:store-unusable"
+    assert info.path in problem.detail
+    assert client.get("/query", [("capacity_gb", 1)]).status_code == 200
 
 
 def test_too_many_windows_at_once(connect: Callable[..., Client]) -> None:
     facts = [fact(1), fact(2)]
     may_read, reading = threading.Event(), threading.Event()
 
-    def read(info: SegmentInfo, wanted: FactFilter) -> Iterator[ArchivedFacts]:
-        reading.set()
-        assert may_read.wait(60)
-        yield rows_of(facts[1:], 1)
+    class SlowSegments(Segments):
+        def read(self, info: SegmentInfo, places: Sequence[int]) -> Iterator[FactRows]:
+            reading.set()
+            assert may_read.wait(60)
+            yield from super().read(info, places)
 
-    index = FactIndex(read, window_rows=10, window_calls=1, window_queue=0)
+    segments, info = SlowSegments(), segment_of(CHAIN, 0, 2, facts)
+    segments.rows[info] = rows_of(facts, 0)
+    index = FactIndex(segments, window_rows=10, window_calls=1, window_queue=0)
     index.loaded()
     index.appended(CHAIN, rows_of(facts, 0))
-    index.published(segment_of(CHAIN, 0, 2, facts))  # summed from the tail, not read
+    index.published(info)  # summed from the tail, not read
     first: list[int] = []
     busy = threading.Thread(target=lambda: first.append(len(index.select(TimeWindow(2), None).groups)), daemon=True)
     busy.start()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from schemas.fact import RequestFact
 from service.api.follower import StoreFollower
 from service.api.index import FactIndex, IndexLoading
+from service.api.segment_reader import ParquetReader
 from service.api.windows import TimeWindow
 from service.archive.catalog import Catalog
 from service.archive.errors import StoreError
 from service.archive.local_store import LocalStore
-from service.archive.reader import read_segment
 from service.archive.segment import ChainKey, SegmentInfo, describe
 from service.archive.segment_writer import encode
 from service.archive.store import StoredFile
@@ -39,7 +39,7 @@ class Scene:
 
     def __init__(self, root: Path) -> None:
         self.store = LocalStore(root)
-        self.index = FactIndex(partial(read_segment, self.store), window_rows=1000)
+        self.index = FactIndex(ParquetReader(self.store), pages=root / "index", window_rows=1000)
         self.follower = StoreFollower(Catalog(self.store, CHAIN.topic), self.index, follow_seconds=60)
 
     def publish(self, facts: Sequence[RequestFact], base: int, chain: ChainKey = CHAIN) -> SegmentInfo:
@@ -118,8 +118,9 @@ def test_a_window_across_segments_and_tail(scene: Scene) -> None:
 def test_a_damaged_segment_is_named_and_nothing_is_answered_without_it(scene: Scene, tmp_path: Path) -> None:
     info = scene.publish([fact(1)], 0)
     path = tmp_path / info.path
+    times = pq.read_metadata(path).row_group(0).column(2).data_page_offset
     content = bytearray(path.read_bytes())
-    content[4:40] = bytes(36)  # the first page; the footer stays whole
+    content[times : times + 36] = bytes(36)  # the footer stays whole
     path.write_bytes(content)
     scene.follower.run(OneLook())
     assert any(info.path in one for one in scene.follower.waiting())

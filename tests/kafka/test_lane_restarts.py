@@ -17,8 +17,10 @@ from litehit.instance import InstanceEngine
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.fact import RequestFact
-from service.api.summary import Question, Tally
-from service.api.sums import sums_of
+from service.api.index_state import IndexState
+from service.api.rows import FactRows
+from service.api.summary import Question, Summaries
+from service.api.totals import Totals
 from service.archive.open_store import open_store
 from service.errors import BatchAborted
 from service.lanes.committed import RequestsTopic
@@ -379,15 +381,19 @@ def test_partitions_that_were_added_stop_the_lanes_until_all_are_reset(
 def assert_counters_are_those_of_a_query(status: LanesStatus, settings: Settings, partitions: int) -> set[float]:
     """Each instance's counters equal what `/query` says over its facts; the capacities that were compared."""
     facts = [RequestFact.model_validate_json(fact.value or b"") for fact in committed_facts(settings, partitions)]
-    sums = sums_of(FactBatch.from_facts(facts))
+    rows = FactRows.of(FactBatch.from_facts(facts))
+    totals = Totals().plus(rows.groups, rows.sums())
     compared = set()
     instances = [instance for lane in status.lanes for instance in lane.instances]
     assert {instance.config.instance_id for instance in instances} == {fact.instance_id for fact in facts}
     for instance in instances:
         capacities = instance.config.capacity_gb
-        groups = [(key, group) for key, group in sums.items() if key.instance_id == instance.config.instance_id]
-        answer = Tally.of(Question(capacities), groups).asked
-        assert instance.totals == answer
+        summaries = Summaries.of(Question(capacities), IndexState(totals).everything)
+        answer = summaries.instances[instance.config.instance_id]
+        assert {**answer, **instance.totals.summary(), "capacity_gb": answer["capacity_gb"]} == answer
+        assert list(capacities) == answer["capacity_gb"]
+        assert instance.totals.ceiling_blocks == answer["ceiling"]["hit_blocks"]
+        assert instance.totals.ceiling_tokens == answer["ceiling"]["hit_tokens"]
         compared |= set(capacities)
     return compared
 

@@ -8,7 +8,7 @@ import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.lanes.tensor_file import decode, encode
+from service.tensor_file import decode, encode
 
 DTYPES = [np.int64, np.uint64, np.int32]
 arrays = st.dictionaries(

@@ -8,6 +8,7 @@ all out of them. That both read each other's files is tested.
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -19,7 +20,12 @@ Arrays: TypeAlias = dict[str, np.ndarray]
 _METADATA = "__metadata__"
 _LENGTH_BYTES = 8
 _ALIGNMENT = 8
-_TYPES: dict[str, np.dtype[Any]] = {"I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "I32": np.dtype("<i4")}
+_TYPES: dict[str, np.dtype[Any]] = {
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+}
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
@@ -36,7 +42,7 @@ _TEXTS = TypeAdapter(dict[str, str])
 
 
 def encode(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> memoryview:
-    """A file of one-dimensional arrays of int64, uint64 or int32."""
+    """A file of one-dimensional arrays of int64, uint64, int32 or uint32."""
     # The wide ones first, so that all are aligned; then by name, so that equal arrays give equal files.
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     header: dict[str, Any] = {_METADATA: dict(metadata)}
@@ -59,7 +65,7 @@ def encode(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> mem
     return content.data
 
 
-def decode(content: bytes) -> tuple[Arrays, dict[str, str]]:
+def decode(content: bytes | mmap.mmap) -> tuple[Arrays, dict[str, str]]:
     """The arrays of a file, as views of its bytes, and its metadata.
 
     Raises:
