@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from prometheus_client import CollectorRegistry
 
@@ -22,7 +23,9 @@ from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
 from service import formats
 from service.archive.open_store import open_store
 from service.archive.store import Store
+from service.errors import BatchAborted
 from service.lanes import reading
+from service.lanes.membership import Membership
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
@@ -205,6 +208,22 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def abort_every_third(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Abort every third transaction, after its records were produced; tells how many were tried."""
+    commits = 0
+    metadata = Membership.metadata
+
+    def sometimes(membership: Membership) -> object:
+        nonlocal commits
+        commits += 1
+        if commits % 3 == 0:
+            raise BatchAborted("planted")
+        return metadata(membership)
+
+    monkeypatch.setattr(Membership, "metadata", sometimes)
+    return lambda: commits
 
 
 class RunningWorker:

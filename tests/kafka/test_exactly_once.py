@@ -111,18 +111,7 @@ def test_aborted_transactions_are_rebuilt_and_never_seen(
     known: Registry,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    commits = 0
-    metadata = Membership.metadata
-
-    def sometimes(membership: Membership) -> object:
-        # Asked amid a transaction, after its records were produced.
-        nonlocal commits
-        commits += 1
-        if commits % 3 == 0:
-            raise BatchAborted("planted")
-        return metadata(membership)
-
-    monkeypatch.setattr(Membership, "metadata", sometimes)
+    harness.abort_every_third(monkeypatch)
     requests = harness.make_requests(600, seed=15)
     with run_worker() as worker:
         worker.wait_until(harness.caught_up(publish(settings, requests)))

@@ -22,9 +22,7 @@ from service.api.rows import FactRows
 from service.api.summary import Question, Summaries
 from service.api.totals import Totals
 from service.archive.open_store import open_store
-from service.errors import BatchAborted
 from service.lanes.committed import RequestsTopic
-from service.lanes.membership import Membership
 from service.lanes.snapshots import Snapshots
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.settings import Settings
@@ -418,17 +416,7 @@ def assert_metrics_show_the_counters(worker: harness.RunningWorker, status: Lane
 def test_counters_equal_a_query_across_restarts_aborts_and_a_slot_added_later(
     settings: Settings, layout: TopicLayout, run_worker: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commits = 0
-    metadata = Membership.metadata
-
-    def sometimes(membership: Membership) -> object:
-        nonlocal commits
-        commits += 1
-        if commits % 3 == 0:
-            raise BatchAborted("planted")
-        return metadata(membership)
-
-    monkeypatch.setattr(Membership, "metadata", sometimes)
+    tried = harness.abort_every_third(monkeypatch)
     requests = harness.make_requests(900, seed=52)
     first = with_registry(tmp_path, harness.REGISTRY.replace("capacity_gb: [1]", "capacity_gb: [0.00002]"))
     later = with_registry(
@@ -444,4 +432,4 @@ def test_counters_equal_a_query_across_restarts_aborts_and_a_slot_added_later(
             assert worker.metric("litehit_lane_aborts_total") >= 1
             assert_metrics_show_the_counters(worker, status)
     assert compared == {0, 0.00001, 0.00002}
-    assert commits > 3
+    assert tried() > 3
