@@ -178,7 +178,7 @@ def demo(once: bool) -> None:
             raise DemoFailed("the offline replay differs: " + "; ".join(wrong))
         console.print("[green]Equal:[/green] requests, tokens and hit blocks of each instance at each capacity.")
         if not once:
-            console.print(f"The API: {url}/docs   its log: {log}   Ctrl-C ends it.", highlight=False)
+            console.print(f"The page: {url}   the API: {url}/docs   the log: {log}   Ctrl-C ends it.", highlight=False)
             process.wait()
             raise DemoFailed(f"the service ended by itself; its log is {log}")
 

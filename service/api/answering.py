@@ -102,7 +102,7 @@ def not_modified(request: Request, headers: dict[str, str]) -> Response | None:
 def send(request: Request, body: bytes, headers: dict[str, str], media_type: str = JSON) -> Response:
     """A whole answer. Compressed here, in the worker thread, and not in the event loop."""
     headers = {**headers, "Vary": "Accept-Encoding"}
-    if len(body) >= _WORTH_IT and _takes_gzip(request):
+    if len(body) >= _WORTH_IT and takes_gzip(request):
         body = b"".join(_gzipped([body]))
         headers["Content-Encoding"] = "gzip"
     return Response(body, headers=headers, media_type=media_type)
@@ -111,22 +111,23 @@ def send(request: Request, body: bytes, headers: dict[str, str], media_type: str
 def stream(request: Request, parts: Iterator[bytes], media_type: str, headers: dict[str, str]) -> Response:
     """An answer made as it is sent, a part at a time, each in a worker thread."""
     headers = {**headers, "Vary": "Accept-Encoding"}
-    if _takes_gzip(request):
+    if takes_gzip(request):
         parts = _gzipped(parts)
         headers["Content-Encoding"] = "gzip"
     return StreamingResponse(parts, headers=headers, media_type=media_type)
 
 
-def _entity_tag(request: Request, as_of: Sequence[AsOf], state: str) -> str:
-    return state_tag(request, "".join([*(one.model_dump_json() for one in as_of), state]))
-
-
-def _takes_gzip(request: Request) -> bool:
+def takes_gzip(request: Request) -> bool:
+    """Whether the reader says that it takes gzip."""
     for one in request.headers.get("accept-encoding", "").lower().split(","):
         coding, _, weight = one.replace(" ", "").partition(";q=")
         if coding == "gzip":
             return weight.strip("0.") != "" or not weight
     return False
+
+
+def _entity_tag(request: Request, as_of: Sequence[AsOf], state: str) -> str:
+    return state_tag(request, "".join([*(one.model_dump_json() for one in as_of), state]))
 
 
 def _gzipped(parts: Iterable[bytes]) -> Iterator[bytes]:

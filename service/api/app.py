@@ -21,6 +21,7 @@ from service.api.instances import instances_router
 from service.api.lines import lines_router
 from service.api.measure import MeasureCalls
 from service.api.openapi import install_openapi
+from service.api.page.router import page_router
 from service.api.problems import install_problem_handlers
 from service.api.query import query_router
 from service.api.readiness import StatusProvider, api_waiting
@@ -86,11 +87,13 @@ def create_app(
         app.include_router(instances_router(facts, lanes))
         if log is not None:
             app.include_router(lines_router(index, log))
+        app.include_router(page_router())
         status = (api_waiting(index.waiting), *status)
+    else:
+
+        @app.get("/", include_in_schema=False)
+        async def home() -> RedirectResponse:
+            return RedirectResponse("/docs")
+
     app.include_router(health_router(release, status, registry, refresh))
-
-    @app.get("/", include_in_schema=False)
-    async def home() -> RedirectResponse:
-        return RedirectResponse("/docs")
-
     return app

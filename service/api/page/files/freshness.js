@@ -1,0 +1,57 @@
+// Whether the numbers are up to date, in words.
+
+import { age, count } from "./format.js";
+import { bothTimes } from "./windows.js";
+
+/**
+ * What to say of the numbers shown.
+ *
+ * `failure` is why the last refresh failed, null if it did not; `answeredAt` when numbers last came, null if never.
+ * `level` is one of good, behind, bad, wait.
+ */
+export function freshness({ failure, answeredAt, readiness, newest, factsBehind, requestsBehind, now }) {
+  if (failure !== null) {
+    const since = answeredAt === null ? "" : `; the numbers are ${age((now - answeredAt) / 1000)} old`;
+    return { level: "bad", text: `Not up to date: ${failure}${since}. Trying again.` };
+  }
+  if (readiness === null) return { level: "wait", text: "Asking the service…" };
+  if (!readiness.ready) {
+    const [first, ...others] = readiness.waiting;
+    const more = others.length ? ` (and ${others.length} more, below)` : "";
+    return { level: "wait", text: `Not ready: ${first.detail}${more}` };
+  }
+  if (newest === null) return { level: "wait", text: "Ready; no facts yet" };
+  const last = `newest request ${age((now - Date.parse(newest)) / 1000)} ago`;
+  const behind = (factsBehind ?? 0) + (requestsBehind ?? 0);
+  if (behind > 0) return { level: "behind", text: `${count(behind)} records behind, catching up; ${last}` };
+  if (factsBehind === null) return { level: "good", text: `Level with the store; ${last}` };
+  return { level: "good", text: `Up to date; ${last}` };
+}
+
+/** The same in detail: a list of [term, sentence]. */
+export function freshnessDetails({ readiness, newest, factsBehind, requestsBehind, deadLetters }) {
+  const waiting = readiness === null || readiness.ready ? [] : readiness.waiting;
+  return [
+    ["Service", waiting.length ? waiting.map((one) => `${one.component}: ${one.detail}`).join("; ") : "ready"],
+    ["Newest request counted", newest === null ? "none" : bothTimes(newest)],
+    [
+      "Requests not yet processed",
+      requestsBehind === null ? "not known here: the lanes run in another process" : count(requestsBehind),
+    ],
+    [
+      "Facts not yet counted",
+      factsBehind === null
+        ? "not known here: this process follows the store, where facts arrive a minute after their request at most, " +
+          "as it is set by default"
+        : count(factsBehind),
+    ],
+    [
+      "Dead letters since the start",
+      deadLetters === null
+        ? "not known here: the lanes run in another process"
+        : deadLetters === 0
+          ? "0"
+          : `${count(deadLetters)}: these records count nowhere; litehit dead-letters show says why`,
+    ],
+  ];
+}
