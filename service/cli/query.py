@@ -33,6 +33,8 @@ def query(
 def read_any(facts: str, opened: ExitStack) -> Iterator[FactBatch]:
     """The facts of a CSV, of one Parquet segment, or of a whole store; files are closed with `opened`.
 
+    What a store lacks, since it was removed or is missing, is told on standard error.
+
     Raises:
         FactsError: the store holds none.
     """
@@ -43,6 +45,15 @@ def read_any(facts: str, opened: ExitStack) -> Iterator[FactBatch]:
     path = Path(facts)
     if "://" in facts or path.is_dir():
         store = ArchiveReader(facts)
+        for chain in store.view.chains.values():
+            if chain.expired:
+                typer.echo(
+                    f"note: {chain.key} begins at offset {chain.start_offset}: the {chain.expired_facts} facts before "
+                    f"it were removed by retention",
+                    err=True,
+                )
+        for fault in store.view.faults:
+            typer.echo(f"warning: {fault}", err=True)
         if not store.view.segments:
             raise FactsError(f"{facts}: the store holds no facts: it has no segment below facts/")
         return (batch.facts for batch in store.batches())
