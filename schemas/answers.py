@@ -197,9 +197,11 @@ class CurveAnswer(_AboutFacts):
 class SmallestCapacity(_Answer):
     """The smallest capacity that reaches a hit rate: a byte less does not."""
 
-    hit_rate_wanted: Rate | None = Field(description="the hit rate asked for; null for a share", examples=[0.3])
+    hit_rate_wanted: Rate | None = Field(
+        default=None, description="the hit rate asked for; null for a share", examples=[0.3]
+    )
     of_ceiling_wanted: Rate | None = Field(
-        description="the share of the ceiling asked for; null for a hit rate", examples=[0.95]
+        default=None, description="the share of the ceiling asked for; null for a hit rate"
     )
     reachable: bool = Field(description="whether the ceiling is that high", examples=[True])
     capacity_blocks: Count | None = Field(
@@ -213,8 +215,12 @@ class SmallestCapacity(_Answer):
     capacity_gb: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="in binary GB; null where it is not reachable", examples=[22.9677734375]
     )
-    hit_blocks: Count | None = Field(default=None, description="hits at that capacity; null where it is not reachable")
-    hit_tokens: Count | None = Field(default=None, description="the same in tokens; null where it is not reachable")
+    hit_blocks: Count | None = Field(
+        default=None, description="hits at that capacity; null where it is not reachable", examples=[84840]
+    )
+    hit_tokens: Count | None = Field(
+        default=None, description="the same in tokens; null where it is not reachable", examples=[43438080]
+    )
     hit_rate: Rate | None = Field(
         default=None, description="the hit rate at that capacity; null where it is not reachable", examples=[0.3000013]
     )
@@ -335,7 +341,10 @@ class ParameterProblem(_Answer):
 
     parameter: str = Field(description="its name", examples=["capacity_gb"])
     value: str | None = Field(description="what was sent; null where it is missing", examples=["nan"])
-    detail: str = Field(description="what is wrong and what to send instead")
+    detail: str = Field(
+        description="what is wrong and what to send instead",
+        examples=["capacity_gb 'nan' is not a finite number; send a number of GB, or -1 for infinite"],
+    )
 
 
 class Problem(_Answer):
@@ -368,12 +377,12 @@ class Waiting(_Answer):
 class Readiness(_Answer):
     """Whether answers can be relied on now, and if not, what is waited for."""
 
-    ready: bool = Field(examples=[False])
+    ready: bool = Field(description="whether nothing is waited for", examples=[False])
     waiting: list[Waiting] = Field(description="empty when ready")
 
 
 class Health(_Answer):
     """The process lives and serves HTTP."""
 
-    status: str = Field(examples=["ok"])
+    status: str = Field(description="always ok: a process that does not live does not answer", examples=["ok"])
     version: str = Field(description="version of the service", examples=["0.1.0"])

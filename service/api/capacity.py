@@ -12,7 +12,7 @@ from schemas.answers import Capacities, CapacityAnswer, Ceiling, InstanceCapacit
 from service.api.answering import About, Facts
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction
-from service.api.openapi import ANSWER_PROBLEMS
+from service.api.openapi import answer_responses
 from service.api.parameters import CapacityParameters, refuse_repeats
 from service.api.problems import invalid_parameters, parameter_problem
 from service.api.selection import Selection
@@ -26,7 +26,7 @@ def capacity_router(facts: Facts) -> APIRouter:
         "/capacity",
         summary="The smallest capacity for a hit rate",
         response_model=CapacityAnswer,
-        responses=ANSWER_PROBLEMS,
+        responses=answer_responses(CapacityAnswer),
         dependencies=[Depends(refuse_repeats)],
     )
     def capacity(request: Request, parameters: Annotated[CapacityParameters, Query()]) -> Response:

@@ -15,7 +15,7 @@ from service.api.capacity import ceiling_of
 from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction, Integers
-from service.api.openapi import ANSWER_PROBLEMS
+from service.api.openapi import answer_responses
 from service.api.parameters import CurveParameters, refuse_repeats
 from service.api.problems import invalid_parameters, parameter_problem
 from service.api.selection import Selection
@@ -34,7 +34,7 @@ def curve_router(facts: Facts) -> APIRouter:
         "/curve",
         summary="The whole hit-rate curve",
         response_model=CurveAnswer,
-        responses=ANSWER_PROBLEMS,
+        responses=answer_responses(CurveAnswer),
         dependencies=[Depends(refuse_repeats)],
     )
     def curve(request: Request, parameters: Annotated[CurveParameters, Query()]) -> Response:

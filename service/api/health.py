@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from schemas.answers import Health, Readiness
+from service.api.openapi import example_response
 from service.api.readiness import StatusProvider
 
 
@@ -31,7 +32,7 @@ def health_router(
     router = APIRouter(tags=["operation"])
     own_thread = CapacityLimiter(1)
 
-    @router.get("/healthz", summary="Liveness")
+    @router.get("/healthz", summary="Liveness", responses=example_response(Health))
     async def healthz() -> Health:
         """The process lives and serves HTTP."""
         return Health(status="ok", version=version)
@@ -40,7 +41,10 @@ def health_router(
         "/readyz",
         summary="Readiness",
         response_model=Readiness,
-        responses={int(HTTPStatus.SERVICE_UNAVAILABLE): {"model": Readiness, "description": "Not ready"}},
+        responses={
+            int(HTTPStatus.SERVICE_UNAVAILABLE): {"model": Readiness, "description": "Not ready"},
+            **example_response(Readiness),
+        },
     )
     async def readyz() -> Response:
         """Whether answers can be relied on now; 503 with what is waited for where they can't."""

@@ -23,7 +23,7 @@ from service.api.answering import About, Facts
 from service.api.grouping import by_instance
 from service.api.groups import GroupKey
 from service.api.hit_function import HitFunction
-from service.api.openapi import ANSWER_PROBLEMS
+from service.api.openapi import answer_responses
 from service.api.parameters import Selected, refuse_repeats
 from service.api.selection import HitSums, Selection
 from service.api.spread import SHARES, spread
@@ -46,7 +46,7 @@ def instances_router(facts: Facts, lanes: Callable[[], LanesStatus] | None) -> A
         "/instances",
         summary="Registration, size and hit rates of each instance",
         response_model=InstancesAnswer,
-        responses=ANSWER_PROBLEMS,
+        responses=answer_responses(InstancesAnswer),
         dependencies=[Depends(refuse_repeats)],
     )
     def instances(request: Request, parameters: Annotated[Selected, Query()]) -> Response:

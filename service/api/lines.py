@@ -17,7 +17,7 @@ from service.api.cursor import encode_cursor
 from service.api.fact_log import FactLog, PinnedChain
 from service.api.fact_page import read_page
 from service.api.index import FactIndex
-from service.api.openapi import ANSWER_PROBLEMS
+from service.api.openapi import OTHER_RESPONSES, VALIDATORS
 from service.api.parameters import FactsParameters, FactsSelected, QueryParameters, refuse_repeats
 from service.api.turns import Turns
 from service.api.windows import TimeWindow
@@ -27,11 +27,12 @@ JSON_LINES = "application/x-ndjson"
 _CALLS = 8  # that read facts at the same time
 
 _AS_OF_HEADER: dict[str, Any] = {
+    **VALIDATORS,
     "LiteHit-As-Of": {
         "description": "JSON: for each partition the facts looked at, all before `next_offset` and none after, but for "
         "those from `start_offset` back, which expired, and the ranges of offsets in `missing`, which no segment holds",
         "schema": {"type": "string"},
-    }
+    },
 }
 _FACTS_HEADERS: dict[str, Any] = {
     **_AS_OF_HEADER,
@@ -70,7 +71,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         "/facts",
         summary="The facts themselves",
         response_class=Response,
-        responses={**ANSWER_PROBLEMS, **_ok("A page of facts, one a line", _FACTS_HEADERS, _FACT_LINE)},
+        responses={**OTHER_RESPONSES, **_ok("A page of facts, one a line", _FACTS_HEADERS, _FACT_LINE)},
         dependencies=[Depends(refuse_repeats)],
     )
     def facts(request: Request, parameters: Annotated[FactsParameters, Query()]) -> Response:
@@ -96,7 +97,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         "/query/requests",
         summary="Exact hits of each request",
         response_class=Response,
-        responses={**ANSWER_PROBLEMS, **_ok("Requests, then summaries, one a line", _AS_OF_HEADER, _REQUEST_LINES)},
+        responses={**OTHER_RESPONSES, **_ok("Requests, then summaries, one a line", _AS_OF_HEADER, _REQUEST_LINES)},
         dependencies=[Depends(refuse_repeats)],
     )
     def query_requests(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from schemas.answers import QueryAnswer
 from service.api.answering import About, Facts
-from service.api.openapi import ANSWER_PROBLEMS
+from service.api.openapi import answer_responses
 from service.api.parameters import QueryParameters, refuse_repeats
 from service.api.selection import Selection
 from service.api.summary import Question, Summaries
@@ -23,7 +23,7 @@ def query_router(facts: Facts) -> APIRouter:
         "/query",
         summary="Exact hits at any capacity",
         response_model=QueryAnswer,
-        responses=ANSWER_PROBLEMS,
+        responses=answer_responses(QueryAnswer),
         dependencies=[Depends(refuse_repeats)],
     )
     def query(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:
