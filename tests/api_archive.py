@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from prometheus_client import CollectorRegistry
 
+from litehit.facts import FactBatch
 from schemas.fact import RequestFact
 from service.api.app import create_app
 from service.api.fact_log import FactLog
@@ -17,12 +19,13 @@ from service.api.follower import StoreFollower
 from service.api.index import FactIndex
 from service.api.open_facts import OpenFacts
 from service.api.segment_reader import ParquetReader
+from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog
 from service.archive.listener import FactListeners
+from service.archive.merge import merge
 from service.archive.open_store import open_store
-from service.archive.segment import ChainKey, describe, read_table
+from service.archive.segment import ChainKey, describe
 from service.archive.segment_writer import encode
-from tests.histories import rows_of
 
 
 class ApiArchive:
@@ -43,16 +46,23 @@ class ApiArchive:
         self.follower = StoreFollower(self.catalog, self.index, 1.0)
         self.facts: dict[ChainKey, list[RequestFact]] = {}
         self._tails: dict[ChainKey, list[pa.Table]] = {}
+        self._ends: dict[ChainKey, int] = {}
         self.follow()
         self.app = create_app(self.index, registry=CollectorRegistry(), log=self.log, **options)
 
     def append(self, chain: ChainKey, facts: Sequence[RequestFact]) -> None:
         """Further facts were consumed."""
-        known = self.facts.setdefault(chain, [])
-        rows = rows_of(facts, len(known))
+        # Noted first: a reader may be answered about them at once.
+        self.facts.setdefault(chain, []).extend(facts)
+        self.append_rows(chain, FactBatch.from_facts(facts))
+
+    def append_rows(self, chain: ChainKey, facts: FactBatch) -> None:
+        """Further facts, as columns, which are not noted one by one."""
+        first = self._ends.get(chain, 0)
+        offsets = np.arange(first, first + len(facts))
+        self._ends[chain] = first + len(facts)
+        rows = ArchivedFacts(facts, offsets, offsets)
         self._tails.setdefault(chain, []).append(rows.to_table())
-        # First what is asked, then what is checked against: a reader may see facts before they count as known.
-        known += facts
         self.listener.appended(chain, rows)
 
     def publish(self, chain: ChainKey) -> None:
@@ -64,21 +74,13 @@ class ApiArchive:
         self.listener.published(info)
 
     def merge(self, chain: ChainKey) -> None:
-        """All segments become one: it replaces the first, then the others are deleted."""
-        listed = {file.path: file for file in self.store.list()}
-        infos = self._view(chain).segments
-        tables = [read_table(self.store, info.path)[1] for info in infos]
-        table = pa.concat_tables(tables)
-        merged = describe(chain, infos[0].base_offset, infos[-1].end_offset, table)
-        self.store.replace(merged.path, encode(merged, table), listed[merged.path].version)
-        for info in infos[1:]:
-            self.store.delete(info.path)
+        """All segments become one, as the archiver's upkeep does it, unknown to the app."""
+        catalog = Catalog(self.store)
+        catalog.refresh()
+        segments = catalog.view.chain(chain).segments
+        if len(segments) > 1:
+            merge(catalog, segments)
 
     def follow(self) -> None:
         """A look of the follower at the store."""
         self.follower.refresh(threading.Event())
-
-    def _view(self, chain: ChainKey) -> Any:
-        catalog = Catalog(self.store)
-        catalog.refresh()
-        return catalog.view.chain(chain)

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from schemas.answers import AsOf, WindowAnswer
 from service.api.as_of import Lag, as_of_answer, window_answer
 from service.api.index import FactIndex
-from service.api.parameters import FactsSelected
+from service.api.parameters import FactsSelected, refuse_other_units
 from service.api.selection import Selection
 
 JSON = "application/json"
@@ -64,8 +64,10 @@ class Facts:
             make: makes the document of the facts selected; an iterator is streamed.
             state: what else the answer depends on.
         """
+        reached = self.index.as_of()
+        refuse_other_units(request, min((reach.first_time_ns for _, reach in reached), default=None))
         if "if-none-match" in request.headers:
-            now = as_of_answer(self.index.as_of(), self.lag())
+            now = as_of_answer(reached, self.lag())
             known = not_modified(request, validators(_entity_tag(request, now, state)))
             if known is not None:
                 return known

@@ -12,7 +12,7 @@ from litehit.curves import Int64Array
 from service.api.hit_function import HitFunction, Hits, Integers, integers_up_to
 from service.api.selection import HitSums
 
-_PROBES = 4
+_PROBES = 8
 """Places looked at for each point given: more of them give a tighter bound of the error."""
 
 _ROUNDING = 1e-14
@@ -64,11 +64,14 @@ class _Piece:
 
     def candidates(self, count: int) -> Int64Array:
         """Capacities in blocks, about `count`: around equal rises of the hits, and the bends where they are as few."""
+        wanted = np.linspace(0, float(self.hits[-1]), count // 2 + 1)[1:]
+        after = np.minimum(np.searchsorted(self.hits, wanted), len(self.hits) - 1)
+        low, high = self.hits[after - 1], self.hits[after]
         # Only the choice of a capacity is rounded here, never the hits at it.
-        rises = np.linspace(0, float(self.hits[-1]), count // 2 + 1)
-        below = np.interp(rises, self.hits.astype(np.float64), self.bends.astype(np.float64)).astype(np.int64)
+        along = (wanted - low) / np.maximum(high - low, 1)
+        below = self.bends[after - 1] + (along * (self.bends[after] - self.bends[after - 1])).astype(np.int64)
         near = np.clip(np.concatenate([below, below + 1]), self.bends[0], self.bends[-1])
-        return np.unique(np.concatenate([near, self.bends if len(self.bends) <= count else self.bends[[0, -1]]]))
+        return _distinct(np.concatenate([near, self.bends if len(self.bends) <= count else self.bends[[0, -1]]]))
 
 
 def count_breakpoints(function: HitFunction) -> int:
@@ -78,7 +81,7 @@ def count_breakpoints(function: HitFunction) -> int:
 
 def every_breakpoint(function: HitFunction) -> CurvePoints:
     """All capacities at which the function of a group bends; with one charge it is linear between them."""
-    units = _union([piece.units(piece.bends) for piece in _pieces(function)])
+    units = _bends(list(_pieces(function)))
     hits = _hits(function, units)
     everything = np.arange(len(units))
     return CurvePoints(units, hits, _errors(units, hits, everything, is_linear=function.block_bytes is not None))
@@ -94,17 +97,14 @@ def chosen_points(function: HitFunction, count: int) -> CurvePoints:
     if not pieces:
         return every_breakpoint(function)
     probes_wanted = _PROBES * count
-    bends = _union([piece.units(piece.bends) for piece in pieces])
-    # Between the bends of a function with one charge lie straight lines, so that probes there tell all.
-    is_linear = function.block_bytes is not None and len(bends) <= probes_wanted
     units = _probes(pieces, probes_wanted)
-    if is_linear:
-        units = _union([units, bends])
+    # Between the bends of a function with one charge lie straight lines, so that probes there tell all.
+    is_linear = function.block_bytes is not None and sum(len(piece.bends) for piece in pieces) <= probes_wanted
+    bends = _bends(pieces) if is_linear else units[:0]
+    units = _distinct(np.concatenate([units, bends]))
     hits = _hits(function, units)
-    if is_linear and len(bends) <= count // 2:
-        chosen = np.union1d(_equal_rises(hits.tokens, count - len(bends)), np.searchsorted(units, bends))
-    else:
-        chosen = _equal_rises(hits.tokens, count)
+    kept = np.searchsorted(units, bends) if len(bends) <= count // 2 else np.empty(0, np.int64)
+    chosen = _distinct(np.concatenate([_equal_rises(hits.tokens, count - len(kept)), kept]))
     return CurvePoints(
         units[chosen], Hits(hits.blocks[chosen], hits.tokens[chosen]), _errors(units, hits, chosen, is_linear=is_linear)
     )
@@ -119,9 +119,15 @@ def _pieces(function: HitFunction) -> Iterator[_Piece]:
                 yield _Piece(sums, units_per_block, part.block_size_tokens, bends, hits)
 
 
-def _union(parts: list[Integers]) -> Integers:
-    everything: Integers = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return np.unique(everything)
+def _bends(pieces: list[_Piece]) -> Integers:
+    units = [piece.units(piece.bends) for piece in pieces]
+    return _distinct(np.concatenate(units)) if units else np.empty(0, np.int64)
+
+
+def _distinct(values: Integers) -> Integers:
+    """Ascending, each once; numpy's own takes minutes for some millions of multiples of a large number."""
+    ordered: Integers = np.sort(values)
+    return ordered[np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))] if len(ordered) else ordered
 
 
 def _hits(function: HitFunction, units: Integers) -> Hits:
@@ -158,14 +164,17 @@ def _equal_rises(hits: Integers, count: int) -> Int64Array:
     last = len(hits) - 1
     total = float(hits[-1] - hits[0])
     steps = np.diff(hits.astype(np.float64), prepend=float(hits[0]))
-    for rises in (count - 1, max(1, (count - 2) // 2)):  # with a place before each jump, the second fits in any case
+    rises = count - 1
+    while True:
         wanted = float(hits[0]) + total * np.arange(rises + 1) / rises
         reached = np.minimum(np.searchsorted(hits, wanted), last)
         before_jumps = reached[steps[reached] > total / rises] - 1
-        places = np.unique(np.concatenate([[0], reached, before_jumps, [last]]))
+        places = _distinct(np.concatenate([[0], reached, before_jumps, [last]]))
         if len(places) <= count:
             return places
-    return np.array([0, last])
+        if rises == 1:
+            return np.array([0, last])
+        rises = max(1, min(rises - 1, rises * count // len(places)))
 
 
 def _errors(units: Integers, hits: Hits, chosen: Int64Array, *, is_linear: bool) -> Errors:

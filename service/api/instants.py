@@ -1,32 +1,32 @@
-"""Instants as people and programs send them."""
+"""Instants in another unit than nanoseconds."""
 
 from __future__ import annotations
 
 import re
 
-from service.api.windows import format_time, parse_time
+from service.api.windows import format_time
 
 _SECONDS = re.compile(r"[1-9]\d{9,10}", re.ASCII)
 _MILLISECONDS = re.compile(r"[1-9]\d{11,12}", re.ASCII)
 
 
-def parse_instant(text: str) -> int:
-    """Nanoseconds since the epoch, as `parse_time`, of a text that is not likely to be in another unit.
+def check_unit(text: str, earliest_ns: int) -> None:
+    """Refuse an integer that as nanoseconds lies before all facts, and is a time of our days in another unit.
+
+    Facts may be as early: the times of many traces count from their start.
+
+    Args:
+        text: an instant that was sent.
+        earliest_ns: time of the earliest fact, in nanoseconds.
 
     Raises:
-        ValueError: `parse_time` refuses it, or it is an integer that is a time of our days in seconds or milliseconds,
-            and as nanoseconds would select nothing; the message says what to send.
+        ValueError: the message says what was probably meant.
     """
-    nanoseconds = parse_time(text)
     for pattern, unit, factor in ((_SECONDS, "seconds", 10**9), (_MILLISECONDS, "milliseconds", 10**6)):
-        if pattern.fullmatch(text):
-            meant = nanoseconds * factor
+        if pattern.fullmatch(text) and int(text) < earliest_ns:
+            meant = int(text) * factor
+            shown = f"for {format_time(meant)} " if meant < 2**63 else ""
             raise ValueError(
-                f"looks like {unit} since the epoch, but integers are nanoseconds; for {_shown(meant)} send {meant}, "
-                f"or if {format_time(nanoseconds)} is meant, send that"
+                f"looks like {unit} since the epoch, but integers are nanoseconds; {shown}send {meant}, or if "
+                f"{format_time(int(text))} is meant, send that: the facts begin at {format_time(earliest_ns)}"
             )
-    return nanoseconds
-
-
-def _shown(nanoseconds: int) -> str:
-    return format_time(nanoseconds) if nanoseconds < 2**63 else "that"

@@ -18,7 +18,7 @@ from service.api.fact_log import FactLog, PinnedChain
 from service.api.fact_page import read_page
 from service.api.index import FactIndex
 from service.api.openapi import OTHER_RESPONSES, VALIDATORS
-from service.api.parameters import FactsParameters, FactsSelected, QueryParameters, refuse_repeats
+from service.api.parameters import FactsParameters, FactsSelected, QueryParameters, refuse_other_units, refuse_repeats
 from service.api.turns import Turns
 from service.api.windows import TimeWindow
 from service.archive.reader import FactFilter
@@ -62,8 +62,9 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
     router = APIRouter(tags=["facts"])
     turns = Turns(_CALLS)
 
-    def pin(asked: FactsSelected) -> tuple[list[PinnedChain], FactFilter]:
+    def pin(request: Request, asked: FactsSelected) -> tuple[list[PinnedChain], FactFilter]:
         window = asked.window
+        refuse_other_units(request, min((reach.first_time_ns for _, reach in index.as_of()), default=None))
         index.select(TimeWindow(), asked.instance_id or None)  # refuses what it does not know
         return log.pin(), FactFilter(window.from_ns, window.to_ns, asked.instance_id or None)
 
@@ -81,7 +82,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         there, by offset, so it stays good whatever becomes of the files; at the end (no `Link`), it waits for facts to
         come.
         """
-        chains, wanted = pin(parameters)
+        chains, wanted = pin(request, parameters)
         headers = _as_of(request, chains)
         if (known := not_modified(request, headers)) is not None:
             return known
@@ -105,7 +106,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
 
         They are sent as they are read. The last line is the total: an answer without it was cut off.
         """
-        chains, wanted = pin(parameters)
+        chains, wanted = pin(request, parameters)
         headers = _as_of(request, chains)
         if (known := not_modified(request, headers)) is not None:
             return known

@@ -10,22 +10,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from service.api.cursor import decode_cursor
-from service.api.instants import parse_instant
+from service.api.instants import check_unit
 from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
-from service.api.windows import TimeWindow
+from service.api.windows import TimeWindow, parse_time
 from service.archive.segment import ChainKey
 
 MAX_VALUES = 1000
 MAX_TARGETS = 100
 MIN_POINTS, MAX_POINTS = 2, 10_000
 MAX_LINES = 10_000
+RFC_3339_PATTERN = r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})"
 
 _ONCE = ("from", "to", "block_bytes", "points", "limit", "cursor")
 
 
 def _nanoseconds(value: Any) -> int:
     try:
-        return parse_instant(value)
+        return parse_time(value)
     except ValueError as error:
         raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
 
@@ -33,13 +34,21 @@ def _nanoseconds(value: Any) -> int:
 _Instant = Annotated[
     int,
     BeforeValidator(_nanoseconds),
-    WithJsonSchema({"type": "string", "examples": ["2025-01-31T09:30:00Z", "1738315800123456789"]}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^(-?\d+|{RFC_3339_PATTERN})$",
+            "examples": ["2025-01-31T09:30:00Z", "1738315800123456789"],
+        }
+    ),
 ]
 _CapacityGb = Annotated[float, Field(allow_inf_nan=False)]
 _InstanceId = Annotated[str, Field(min_length=1)]
-# Decimals as they were sent: .1 is a tenth, which no binary fraction is.
+# Decimals as they were sent: .1 is a tenth, which no binary fraction is. Bounded, for they become whole fractions.
 _Share = Annotated[
-    Decimal, Field(ge=0, le=1, max_digits=40), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+    Decimal,
+    Field(ge=0, le=1, max_digits=401, decimal_places=400),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
 ]
 
 _CAPACITIES = Field(
@@ -137,7 +146,9 @@ def _offsets(value: Any) -> dict[ChainKey, int]:
         raise PydanticCustomError(UNUSABLE, "{reason}", {"reason": str(error)}) from None
 
 
-_Offsets = Annotated[dict[ChainKey, int], BeforeValidator(_offsets), WithJsonSchema({"type": "string"})]
+_Offsets = Annotated[
+    dict[ChainKey, int], BeforeValidator(_offsets), WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9_-]+$"})
+]
 
 
 class FactsParameters(FactsSelected):
@@ -163,5 +174,28 @@ def refuse_repeats(request: Request) -> None:
         values = request.query_params.getlist(name)
         if len(values) > 1:
             problems.append(parameter_problem(name, ", ".join(values), f"is given {len(values)} times; send it once"))
+    if problems:
+        raise invalid_parameters(problems)
+
+
+def refuse_other_units(request: Request, earliest_ns: int | None) -> None:
+    """Refuse ends of a window that select nothing because they are in seconds or milliseconds.
+
+    Args:
+        request: the call.
+        earliest_ns: time of the earliest fact; None where there is none.
+
+    Raises:
+        ApiProblem: names the parameters.
+    """
+    problems = []
+    for name in ("from", "to"):
+        text = request.query_params.get(name)
+        if text is None or earliest_ns is None:
+            continue
+        try:
+            check_unit(text, earliest_ns)
+        except ValueError as error:
+            problems.append(parameter_problem(name, text, str(error)))
     if problems:
         raise invalid_parameters(problems)

@@ -43,8 +43,11 @@ def export(
     wanted = _filter(from_, to, instance)
     url = load_settings(store=store).store
     reader = ArchiveReader(url)
-    if not reader.view.chains:
+    if not reader.view.segments:
         raise FactsError(f"{url}: the store holds no facts: it has no segment below facts/")
+    earliest_ns = min(info.first_time_ns for info in reader.view.segments)
+    for option, text in (("--from", from_), ("--to", to)):
+        _refuse_other_units(option, text, earliest_ns)
     with open_output(out) as sink:
         write_header(sink)
         for rows in reader.batches(wanted):
@@ -63,11 +66,20 @@ def _filter(from_: str | None, to: str | None, instance: list[str] | None) -> Fa
 
 
 def _time(option: str, text: str | None) -> int | None:
-    from service.api.instants import parse_instant
+    from service.api.windows import parse_time
 
     if text is None:
         return None
     try:
-        return parse_instant(text)
+        return parse_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None
+
+
+def _refuse_other_units(option: str, text: str | None, earliest_ns: int) -> None:
+    from service.api.instants import check_unit
+
+    try:
+        check_unit(text or "", earliest_ns)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None

@@ -197,3 +197,15 @@ def test_a_defect_is_answered_and_keeps_its_details_to_the_log(connect: Callable
     problem = problem_of(connect(index, lag=broken).get("/query", [("capacity_gb", 1)]), 500)
     assert "secret" not in problem.model_dump_json()
     assert "log" in problem.detail
+
+
+def test_a_window_in_seconds_or_milliseconds_is_told_rather_than_empty(index: FactIndex, client: Client) -> None:
+    asked = [("capacity_gb", 1), ("from", "1738315800"), ("to", "1738315801000")]
+    assert client.get("/query", asked).status_code == 200  # nothing is known yet that it could lie before
+    index.appended(CHAIN, rows_of([fact(1_738_315_800_500_000_000, (1, 2))], 0))
+    problem = problem_of(client.get("/query", asked), 422)
+    assert [(one.parameter, one.value) for one in problem.errors] == [("from", "1738315800"), ("to", "1738315801000")]
+    assert "looks like seconds since the epoch, but integers are nanoseconds" in problem.errors[0].detail
+    assert "for 2025-01-31T09:30:01.000000000Z send 1738315801000000000" in problem.errors[1].detail
+    index.appended(CHAIN, rows_of([fact(1_738_315_800, (1, 2))], 1))
+    assert client.get("/query", asked).json()["total"]["requests"] == 1
