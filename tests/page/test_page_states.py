@@ -33,7 +33,7 @@ def test_not_ready(serve: Serve, open_page: OpenPage, picture: Keep) -> None:
     served.index.loading_at(3, 8)
     page = open_page(served, charts=True, loud=True)  # the browser logs each 503
     expect(page.locator("#freshness")).to_have_text("Not ready: summing the store: 3 of 8 segments done")
-    expect(page.locator("#notice")).to_contain_text("This page fills by itself.")
+    expect(page.locator("#notice")).to_contain_text("This page fills by itself when it is.")
     picture(page, "loading")
     served.index.loaded()
     page.clock.fast_forward(6000)
@@ -48,6 +48,7 @@ def test_the_service_goes_and_comes_back(serve: Serve, open_page: OpenPage, pict
         page = open_page(served, "?gb=4", charts=True, loud=True)
         expect(page.locator("#headline")).to_contain_text("hit rate at")
         headline = page.locator("#headline").inner_text()
+        expect(page.locator("#traffic .main-svg").first).to_be_visible()
     page.clock.fast_forward(6000)
     expect(page.locator("#notice")).to_contain_text(f"No answer from {served.url}. See whether")
     expect(page.locator("#freshness")).to_contain_text("Not up to date: the service does not answer; the numbers are")

@@ -28,7 +28,7 @@ const page = {
   registered: null, // /instances
   registeredAt: 0,
   readiness: null,
-  metrics: { deadLetters: null, requestsBehind: null, factsBehind: null },
+  metrics: { deadLetters: null, requestsBehind: null },
   shown: null, // {state, sides} as last answered
   traffic: null, // {key, at, answer} as last answered
   newest: null,
@@ -99,8 +99,8 @@ async function round(status) {
 async function askStatus() {
   page.readiness = await askReadiness(); // kept even where the others have no answer yet
   if (Date.now() - page.registeredAt < SLOW_MS) return;
-  const [metrics, instances] = await Promise.all([askMetrics(), ask("instances")]);
-  page.metrics = readMetrics(metrics);
+  page.metrics = readMetrics(await askMetrics());
+  const instances = await ask("instances");
   page.registered = instances;
   page.registeredAt = Date.now();
   page.instances = [...new Set([...page.instances, ...instances.instances.map((one) => one.instance_id)])].sort();

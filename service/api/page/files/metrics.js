@@ -13,13 +13,12 @@ export function metricSum(text, name) {
   return sum;
 }
 
-/** Dead letters and lags of this process; null where it does not know them. */
+/** Dead letters and requests not yet processed, of this process; null where it does not know them. */
 export function readMetrics(text) {
   // A counter of a label that never came up has no sample: records show whether lanes run here at all.
   const lanes = metricSum(text, "litehit_lane_state") !== null;
   return {
     deadLetters: lanes ? (metricSum(text, "litehit_lane_dead_letters_total") ?? 0) : null,
     requestsBehind: metricSum(text, "litehit_lane_lag_records"),
-    factsBehind: metricSum(text, "litehit_archive_lag_records"),
   };
 }

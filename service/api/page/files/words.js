@@ -1,7 +1,7 @@
 // What the page says of the answers, as texts.
 
 import { age, bytes, compact, count, enough, gigabytes, percent, points, signed } from "./format.js";
-import { bothTimes, localTime, windowLabel } from "./windows.js";
+import { bothTimes, describeWindow, windowLabel } from "./windows.js";
 
 const NOTHING = "–";
 
@@ -128,7 +128,7 @@ export function notice({ failure, refused, newest, empty, origin }) {
     return { level: "bad", text, action: null };
   }
   if (failure !== null && failure.status === 503) {
-    return { level: "wait", text: `Not ready yet: ${failure.message}. This page fills by itself.`, action: null };
+    return { level: "wait", text: "The service is not ready yet. This page fills by itself when it is.", action: null };
   }
   if (failure !== null) return { level: "bad", text: failure.message, action: "defaults" };
   if (refused.length) {
@@ -150,8 +150,7 @@ export function notice({ failure, refused, newest, empty, origin }) {
 
 function windowName(side) {
   if (side.window !== "custom") return windowLabel(side);
-  const say = (iso) => (iso === null ? "…" : localTime(iso));
-  return `${say(side.from)} to ${say(side.to)}`;
+  return describeWindow({ from: side.from, to: side.to }).local;
 }
 
 function targetRow(outcomes, targets, state) {
