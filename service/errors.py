@@ -9,6 +9,7 @@ ServiceError
 ├── Difference             what a topic or the store holds is not what the requests give
 ├── OutputClosed           whoever reads the output does not read on
 ├── AddressUnusable        the HTTP API can't listen where it was told to
+├── ExtraMissing           a package is not installed that only some need
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── SnapshotDamaged        a snapshot file can't be used
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
@@ -67,6 +68,13 @@ class OutputClosed(ServiceError):
 
     def __init__(self) -> None:
         super().__init__("standard output: its reader went away before the end")
+
+
+class ExtraMissing(ServiceError):
+    """A package is not installed that only some need."""
+
+    def __init__(self, option: str, package: str, extra: str) -> None:
+        super().__init__(f"{option} needs {package}, which is not installed; run: pip install 'litehit[{extra}]'")
 
 
 class AddressUnusable(ServiceError):

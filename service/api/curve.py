@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -50,35 +50,44 @@ def curve_router(facts: Facts) -> APIRouter:
 
 
 def _answer(parameters: CurveParameters, selection: Selection, about: About) -> bytes | Iterator[bytes]:
-    total = HitFunction(selection.groups, parameters.block_bytes)
-    instances = {
-        instance_id: HitFunction(groups, parameters.block_bytes)
-        for instance_id, groups in by_instance(selection, parameters.instance_id).items()
-    }
-    count = parameters.points
+    asked, charge, count = parameters.instance_id, parameters.block_bytes, parameters.points
     if count is not None:
-        return b"".join(_document(total, instances, about, lambda function: chosen_points(function, count)))
-    breakpoints = 2 * count_breakpoints(total)  # each comes up in its instance's curve and in the total's
+        return b"".join(
+            curve_document(selection, asked, about, lambda function: chosen_points(function, count), charge)
+        )
+    # Each comes up in its instance's curve and in the total's.
+    breakpoints = 2 * count_breakpoints(HitFunction(selection.groups, charge))
     if breakpoints > MAX_BREAKPOINTS:
         reason = (
             f"is missing, and the answer would have {breakpoints:,} points, {MAX_BREAKPOINTS:,} at most are given; "
             f"send points=1000, or ask for fewer instances"
         )
         raise invalid_parameters([parameter_problem("points", None, reason)])
-    return _document(total, instances, about, every_breakpoint)
+    return curve_document(selection, asked, about, every_breakpoint, charge)
 
 
-def _document(
-    total: HitFunction,
-    instances: Mapping[str, HitFunction],
+def curve_document(
+    selection: Selection,
+    instance_ids: Sequence[str],
     about: About,
     points: Callable[[HitFunction], CurvePoints],
+    block_bytes: int | None,
 ) -> Iterator[bytes]:
-    """A `CurveAnswer` in parts; what is in memory at once is the points of one curve, and never the text."""
+    """A `CurveAnswer` in parts; what is in memory at once is the points of one curve, and never the text.
+
+    Args:
+        selection: the facts.
+        instance_ids: those asked for, which come up in any case.
+        about: what the answer says of itself.
+        points: chooses those of a curve.
+        block_bytes: bytes charged to every block; None = as recorded.
+    """
+    total = HitFunction(selection.groups, block_bytes)
     yield b'{"total":'
     yield from _curve(total, points(total))
     yield b',"instances":['
-    for place, (instance_id, function) in enumerate(instances.items()):
+    for place, (instance_id, groups) in enumerate(by_instance(selection, instance_ids).items()):
+        function = HitFunction(groups, block_bytes)
         yield b"," if place else b""
         yield from _curve(function, points(function), instance_id=instance_id)
     yield b"]," + to_json({"window": about.window, "as_of": about.as_of}, by_alias=True)[1:]
