@@ -75,6 +75,15 @@ def test_the_service_answers_like_the_offline_commands(service: RunningService, 
     assert total["total_hit_blocks"] == summaries(offline)[""]["total_hit_blocks"][:2]
 
 
+def test_the_curve_commands(folder: Path, offline: bytes) -> None:
+    table, files = [shlex.split(line)[1:] for line in block("curve").splitlines()]
+    assert f"{REQUESTS} requests" in litehit(*table, cwd=folder).stdout.decode()
+    litehit(*files, cwd=folder)
+    lines = (folder / "curve.csv").read_text(encoding="utf-8").splitlines()
+    assert float(lines[-1].split(",")[5]) == summaries(offline)[""]["hit_rates"][-1]
+    assert (folder / "curve.png").stat().st_size > 10_000
+
+
 def test_the_consumer_reads_every_fact(service: RunningService, folder: Path, offline: bytes) -> None:
     service.query_when(REQUESTS, [1])
     address = json.loads((folder / "litehit-data" / "embedded-broker.json").read_text(encoding="utf-8"))
