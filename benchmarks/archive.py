@@ -33,6 +33,7 @@ from service.archive.catalog import Catalog
 from service.archive.decode import FetchedFacts, decode
 from service.archive.facts_consumer import FactsConsumer
 from service.archive.listener import FactListeners
+from service.archive.merge import merge
 from service.archive.open_store import open_store
 from service.archive.partition import PartitionArchive
 from service.archive.segment import ChainKey, read_table
@@ -44,6 +45,7 @@ from service.topics import TopicLayout, prepare_topics
 
 BLOCK_TOKENS = 512
 FETCHED_RECORDS = 250  # of one partition in one fetch, as seen with four partitions
+SMALL_SEGMENT_FACTS = 5_000  # a minute's, at 80 a second
 EMBEDDED_BYTES = 4 * 4 * 2**20  # what the embedded broker surely keeps, over its partitions
 
 
@@ -96,6 +98,24 @@ def measure_records(records: list[FetchedFacts], count: int) -> dict[str, float]
     rows["read_facts_per_s"] = rate(count, lambda: ArchivedFacts.from_table(read_table(store, info.path)[1]))
     rows["record_bytes_per_fact"] = sum(map(len, values)) / count
     rows["segment_bytes_per_fact"] = len(store.read(info.path)) / count
+    return rows
+
+
+def measure_merging(records: list[FetchedFacts], count: int) -> dict[str, float]:
+    """Rows of merging small segments into one, with all that belongs to it: reading, checks and deletion."""
+    store = open_store("memory://")
+    catalog = Catalog(store)
+    chain = ChainKey("facts", "g", 0)
+    limits = SegmentLimits(SMALL_SEGMENT_FACTS, 10**12, 10**9)
+    archive = PartitionArchive(chain, 0, limits, catalog, FactListeners(), ArchiveMetrics(CollectorRegistry()))
+    for fetched in records:
+        archive.consume(fetched)
+    archive.publish()
+    catalog.refresh()
+    parts = catalog.view.chain(chain).segments
+    small_bytes = sum(file.size for file in store.list())
+    rows = {"merge_facts_per_s": rate(count, lambda: merge(catalog, parts)), "merge_parts": float(len(parts))}
+    rows["merge_bytes_ratio"] = sum(file.size for file in store.list()) / small_bytes
     return rows
 
 
@@ -172,6 +192,7 @@ def main() -> None:
     measure_records(records[:4], sum(map(len, records[:4])))
     rows: dict[str, float] = {"segments_per_curve": len(facts.hit_curves.starts) / len(facts)}
     rows |= measure_records(records, len(values))
+    rows |= measure_merging(records, len(values))
     rows |= measure_embedded(records)
     rows["append_over_model"] = rows["append_facts_per_s"] / rows["model_facts_per_s"]
     if arguments.json:

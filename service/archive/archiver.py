@@ -163,11 +163,11 @@ class Archiver:
         for partition, end in fetched.ends.items():
             self._positions[partition] = max(end, self._positions.get(partition, 0))
         for partition, seat in self._seats.items():
-            seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))  # 3. to 5.
+            seat.serve(fetched.facts.get(partition), fetched.ends.get(partition))  # 3. to 6.
         if fetched.gone or due:
             self._measure(fetched.gone)
         self._read()
-        self._commit()  # 6.
+        self._commit()  # 7.
         self._show()
         return True
 
