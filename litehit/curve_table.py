@@ -207,3 +207,11 @@ def _one_by_one(codes: Int64Array, input_token_lens: Int64Array, curves: FlatCur
         np.concatenate([capacities for capacities, _ in parts]),
         np.concatenate([hits for _, hits in parts]),
     )
+
+
+def warm_up() -> None:
+    """Compile what tables are made and asked by, or load it from the cache: seconds that no question should wait."""
+    one = np.ones(1, np.int64)
+    table = CurveTable.of(one - 1, one, FlatCurves(one, one, np.arange(2)), 1)
+    for either in (table + table, table.compact()):
+        either.add_hits(one - 1, one[np.newaxis], one[np.newaxis].copy())

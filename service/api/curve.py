@@ -90,7 +90,7 @@ def curve_document(
         function = HitFunction(groups, block_bytes)
         yield b"," if place else b""
         yield from _curve(function, points(function), instance_id=instance_id)
-    yield b"]," + to_json({"window": about.window, "as_of": about.as_of}, by_alias=True)[1:]
+    yield b"]," + about.json[1:]
 
 
 def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
+from litehit.curve_table import warm_up
 from service.api.chain_state import Extent
 from service.api.index import FactIndex
 from service.archive.catalog import Catalog
@@ -43,6 +44,7 @@ class StoreFollower:
 
     def run(self, stop: threading.Event) -> None:
         """Follow the store until told to stop. A store that can't be read is tried again at each look."""
+        warm_up()
         while not stop.is_set():
             try:
                 self.refresh(stop)

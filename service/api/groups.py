@@ -54,6 +54,12 @@ class Groups:
         return np.array([key.block_bytes for key in self.keys], np.int64)
 
     @cached_property
+    def charges(self) -> tuple[list[int], Int64Array]:
+        """The charges that occur, and the place of each key's among them: int64[G]."""
+        charges, places = np.unique(self.block_bytes, return_inverse=True)
+        return charges.tolist(), places
+
+    @cached_property
     def of_instance(self) -> Mapping[str, Sequence[int]]:
         """The numbers of each instance's keys."""
         numbers: dict[str, list[int]] = {}

@@ -174,7 +174,7 @@ class FactIndex:
             facts=int(state.totals.requests.sum()),
             tail_facts=sum(chain.tail.facts for chain in state.chains.values()),
             segments=sum(len(chain.segments) for chain in state.chains.values()),
-            groups=len(state.everything.keys),
+            groups=self.groups(),
         )
 
     def segments(self) -> Collection[SegmentInfo]:
@@ -190,6 +190,14 @@ class FactIndex:
         if self._loading is not None:
             raise IndexLoading(self._loading)
         return self._state.as_of
+
+    def is_whole(self, window: TimeWindow) -> bool:
+        """Whether a window leaves no fact out, so that selecting it reads nothing."""
+        return self._state.is_inside(window)
+
+    def groups(self) -> int:
+        """Groups of which there are facts now."""
+        return len(self._state.everything.keys)
 
     def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
         """Sum the facts of a window, exactly.

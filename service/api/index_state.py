@@ -137,8 +137,10 @@ class IndexState:
         kept = np.flatnonzero(totals.requests)
         places = np.full(len(totals.groups), -1, np.int64)
         places[kept] = np.arange(len(kept))
+        # The same object from state to state, most often: what it knows of itself is kept with it.
+        everyone = len(kept) == len(totals.groups)
         return Selection(
-            Groups(tuple(totals.groups.keys[number] for number in kept)),
+            totals.groups if everyone else Groups(tuple(totals.groups.keys[number] for number in kept)),
             totals.requests[kept],
             totals.input_tokens[kept],
             [Part(layer, places[layer.codes]) for layer in totals.layers],

@@ -118,7 +118,7 @@ def _instance(
             for partition, core in cores
         ],
         charges=_charges(groups),
-        summary=Summary(**Summaries.of(question, selection).total),
+        summary=Summary.model_validate_json(Summaries.of(question, selection).total),
         reuse_distance=_reuse_distance(function),
     )
 

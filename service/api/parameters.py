@@ -163,7 +163,7 @@ class FactsParameters(FactsSelected):
     )
 
 
-def refuse_repeats(request: Request) -> None:
+async def refuse_repeats(request: Request) -> None:  # no plain function, which would be run in a worker thread
     """Refuse a second value of a parameter that takes one, of which a reader of the call could expect either.
 
     Raises:

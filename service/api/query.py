@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from pydantic_core import to_json
 
 from schemas.answers import QueryAnswer
@@ -26,12 +27,19 @@ def query_router(facts: Facts) -> APIRouter:
         responses=answer_responses(QueryAnswer),
         dependencies=[Depends(refuse_repeats)],
     )
-    def query(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:
+    async def query(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:
         """Hits of every request in the window at each capacity: for each instance, in total, and at infinite capacity.
 
         Every number is exact at every capacity, not only at configured ones. `as_of` says which facts were summed.
         """
-        return facts.answer(request, parameters, lambda selection, about: _answer(parameters, selection, about))
+
+        def answer() -> Response:
+            return facts.answer(request, parameters, lambda selection, about: _answer(parameters, selection, about))
+
+        # What takes less time than the way into a worker thread and back stays here.
+        if facts.is_quick(request, parameters.window, len(parameters.capacity_gb)):
+            return answer()
+        return await run_in_threadpool(answer)
 
     return router
 
@@ -40,12 +48,8 @@ def _answer(parameters: QueryParameters, selection: Selection, about: About) -> 
     """A `QueryAnswer`. Its numbers are ours, so they are written as they are and not validated again."""
     question = Question(parameters.capacity_gb, parameters.block_bytes)
     summaries = Summaries.of(question, selection, parameters.instance_id)
-    return to_json(
-        {
-            "total": summaries.total,
-            "instances": [{**one, "instance_id": instance_id} for instance_id, one in summaries.instances.items()],
-            "window": about.window,
-            "as_of": about.as_of,
-        },
-        by_alias=True,
+    instances = ",".join(
+        f'{text[:-1]},"instance_id":{to_json(instance_id).decode()}}}'
+        for instance_id, text in summaries.instances.items()
     )
+    return f'{{"total":{summaries.total},"instances":[{instances}],'.encode() + about.json[1:]

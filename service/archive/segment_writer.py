@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from service.archive.archived_facts import FACT_SCHEMA
 from service.archive.segment import SegmentInfo
 
-ROW_GROUP_ROWS = 65_536
-"""Rows that share their statistics: the grain at which a window or an instance skips data."""
+ROW_GROUP_ROWS = 16_384
+"""Rows that share their statistics: the grain at which a window skips data. Four times as many would save 1 %."""
 
 # How Parquet encodes the columns: a few values over and over through dictionaries, other numbers as differences. Two
 # thirds of the size and four times the speed of pyarrow's own choice, which tries a dictionary for everything.

@@ -387,11 +387,9 @@ def assert_counters_are_those_of_a_query(status: LanesStatus, settings: Settings
     for instance in instances:
         capacities = instance.config.capacity_gb
         summaries = Summaries.of(Question(capacities), IndexState(totals).everything)
-        answer = summaries.instances[instance.config.instance_id]
-        assert {**answer, **instance.totals.summary(), "capacity_gb": answer["capacity_gb"]} == answer
-        assert list(capacities) == answer["capacity_gb"]
-        assert instance.totals.ceiling_blocks == answer["ceiling"]["hit_blocks"]
-        assert instance.totals.ceiling_tokens == answer["ceiling"]["hit_tokens"]
+        answer = json.loads(summaries.instances[instance.config.instance_id])
+        told = {**instance.totals.summary(), "capacity_gb": list(capacities)}
+        assert {name: answer[name] for name in told} == told
         compared |= set(capacities)
     return compared
 
