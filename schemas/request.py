@@ -51,6 +51,9 @@ class RequestEvent(BaseModel):
         validation_alias=AliasChoices("input_token_len", "input_len"),
         description="prompt length in tokens; absent or <= 0: number of keys times the trace block size",
     )
+    trace_block_size_tokens: Annotated[Int64, Field(ge=1)] | None = Field(
+        default=None, description="tokens of a key's block; where it is sent it must be the registered one"
+    )
 
 
 class WriteEvent(BaseModel):

@@ -10,6 +10,7 @@ from litehit.request import Request
 def event_json(request: Request) -> bytes:
     """The request event of a request, compact; the request is trusted, not validated again."""
     # The model's serializer would call Python for the keys, and wraps a KeyboardInterrupt there in an error of its own.
+    stated = request.trace_block_size_tokens
     return to_json(
         {
             "type": "request",
@@ -18,5 +19,6 @@ def event_json(request: Request) -> bytes:
             "timestamp_ns": request.timestamp_ns,
             "block_keys": request.block_keys.tolist(),
             "input_token_len": request.input_token_len,
+            **({} if stated is None else {"trace_block_size_tokens": stated}),
         }
     )

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from litehit.request import Request
-from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, instance_of, time_of
-from service.formats.fields import integer, key_list, read_object, time_ns
+from service.formats.base import RecordContext, instance_of, time_of
+from service.formats.fast_object import Member
+from service.formats.fields import integer, key_list, read_members, time_ns
+from service.formats.prefix_blocks import keys_of_full_blocks
 
 DEFAULT_BLOCK_SIZE_TOKENS = 512
 _NS_PER_MS = 1_000_000
+_WANTED = {
+    "timestamp": Member.VALUE,
+    "input_length": Member.VALUE,
+    "block_size": Member.VALUE,
+    "hash_ids": Member.KEYS,
+}
 
 
 class MooncakeFormat:
@@ -22,23 +29,14 @@ class MooncakeFormat:
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_object(record)
+        fields = read_members(record, _WANTED)
         input_length = integer(fields, "input_length", minimum=0)
         block = integer(fields, "block_size", minimum=1, default=DEFAULT_BLOCK_SIZE_TOKENS)
-        keys = key_list(fields, "hash_ids")
-        full_blocks, tail = divmod(input_length, block)
-        blocks = full_blocks + (tail > 0)
-        if len(keys) != blocks:
-            raise FormatError(
-                Reason.LENGTH_MISMATCH,
-                f"hash_ids has {len(keys)} keys, but input_length {input_length} has {blocks} blocks of {block} tokens "
-                f"(rounded up); send one key for each block, the partial last one included, or state the block_size",
-            )
         return Request(
             instance_id=instance_of(None, context),
             trace_id=f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_MS), context, "timestamp"),
-            block_keys=keys[:full_blocks],
+            block_keys=keys_of_full_blocks(key_list(fields, "hash_ids"), "hash_ids", input_length, block),
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )

@@ -9,7 +9,7 @@ from litehit.request import Request
 from schemas.dead_letter import Reason
 from schemas.request import EVENT, WriteEvent
 from service.formats.base import FormatError, RecordContext, instance_of, refuse_no_text, shown, time_of
-from service.formats.fast_event import EventFields, Write, read_fast
+from service.formats.fast_event import EventFields, Write, read_fast_event
 
 _REASONS = {
     "json_invalid": Reason.MALFORMED_JSON,
@@ -35,7 +35,7 @@ class NativeFormat:
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        event = read_fast(record) or _read_by_model(record)
+        event = read_fast_event(record) or _read_by_model(record)
         if isinstance(event, Write | WriteEvent):
             return None
         return Request(
@@ -44,6 +44,7 @@ class NativeFormat:
             timestamp_ns=time_of(event.timestamp_ns, context, "timestamp_ns"),
             block_keys=event.block_keys,
             input_token_len=event.input_token_len,
+            trace_block_size_tokens=event.trace_block_size_tokens,
         )
 
 
@@ -55,7 +56,14 @@ def _read_by_model(record: bytes) -> EventFields | WriteEvent:
         raise _format_error(error.errors(include_url=False)[0]) from None
     if isinstance(event, WriteEvent):
         return event
-    return EventFields(event.instance_id, event.trace_id, event.timestamp_ns, event.block_keys, event.input_token_len)
+    return EventFields(
+        event.instance_id,
+        event.trace_id,
+        event.timestamp_ns,
+        event.block_keys,
+        event.input_token_len,
+        event.trace_block_size_tokens,
+    )
 
 
 def _format_error(details: ErrorDetails) -> FormatError:

@@ -143,11 +143,17 @@ def test_keys_are_exact_64_bit_integers(name: str, key: int, as_int64: int) -> N
         (None, Reason.KEY_TYPE),
         (1.5, Reason.KEY_TYPE),
         (1.0, Reason.KEY_TYPE),
-        ("1", Reason.KEY_TYPE),
+        ("one", Reason.KEY_TYPE),
+        ("1.0", Reason.KEY_TYPE),
+        ("0x00000000000000ff", Reason.KEY_TYPE),
+        ("00000000000000fg", Reason.KEY_TYPE),
         ([1], Reason.KEY_TYPE),
         ({"a": 1}, Reason.KEY_TYPE),
         (2**64, Reason.KEY_OUT_OF_RANGE),
         (-(2**63) - 1, Reason.KEY_OUT_OF_RANGE),
+        ("18446744073709551616", Reason.KEY_OUT_OF_RANGE),
+        ("-9223372036854775809", Reason.KEY_OUT_OF_RANGE),
+        ("9" * 5000, Reason.KEY_OUT_OF_RANGE),
     ],
 )
 def test_a_bad_key_is_refused_with_its_position(name: str, key: Any, reason: Reason) -> None:

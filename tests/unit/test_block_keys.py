@@ -24,7 +24,10 @@ def test_an_unsigned_array_is_a_view() -> None:
     assert np.shares_memory(keys, unsigned)
 
 
-@pytest.mark.parametrize("value", [True, None, 1.0, float("nan"), "1", [1], np.float64(1)])
+@pytest.mark.parametrize(
+    "value",
+    [True, None, 1.0, float("nan"), "one", "", "0x1", "1.0", "+1", "01", "1_0", " 1", "1\n", "٣", [1], np.float64(1)],
+)
 def test_what_is_no_integer_is_named(value: object) -> None:
     with pytest.raises(BlockKeyError, match=r"block_keys\[2\] = .* send an integer") as caught:
         block_keys_array([0, 2**63, value, 2**64])

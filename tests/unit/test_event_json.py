@@ -24,6 +24,7 @@ def test_an_event_is_read_back() -> None:
         "trace_id": 'turn "1" é',
         "timestamp_ns": 1_750_000_000_123_456_789,
         "input_token_len": 12_345,
+        "trace_block_size_tokens": None,
     }
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.request import EVENT, WriteEvent
-from service.formats.fast_event import WRITE, EventFields, read_fast
+from service.formats.fast_event import WRITE, EventFields, read_fast_event
 
 FULL = (
     b'{"type":"get","instance_id":"a","trace_id":"t","timestamp_ns":5,"keys":[1,-2,3],"input_len":7,'
@@ -99,7 +99,7 @@ def comparable(fields: Any) -> Any:
 @example(b'{"type":"get","keys":[1],"timestamp_ns":-0}')
 @example(b'{"type":"write","type":"get","keys":[]}')
 def test_what_it_takes_is_what_the_model_says(record: bytes) -> None:
-    fast = read_fast(record)
+    fast = read_fast_event(record)
     if fast is not None:
         assert comparable(fast) == by_model(record)
 
@@ -114,7 +114,7 @@ def test_mutations_of_a_full_line_agree() -> None:
             record[at : at + rng.randint(0, 2)] = rng.choice(
                 [b"", b"1", b"-", b"[", b"]", b"{", b"}", b",", b'"', b"\\", b".", b"e", b"\xff", b" ", b"\0"]
             )
-        fast = read_fast(bytes(record))
+        fast = read_fast_event(bytes(record))
         if fast is None:
             continue
         taken += 1
@@ -138,15 +138,15 @@ def test_mutations_of_a_full_line_agree() -> None:
     ],
 )
 def test_it_takes_usual_records(record: bytes) -> None:
-    fast = read_fast(record)
+    fast = read_fast_event(record)
     assert fast is not None
     assert comparable(fast) == by_model(record)
 
 
 def test_keys_outlive_the_parser() -> None:
-    first = read_fast(b'{"type":"get","keys":[1,2,3]}')
+    first = read_fast_event(b'{"type":"get","keys":[1,2,3]}')
     for _ in range(100):
-        read_fast(b'{"type":"get","keys":[9,9,9]}')
+        read_fast_event(b'{"type":"get","keys":[9,9,9]}')
     assert isinstance(first, EventFields)
     assert first.block_keys.tolist() == [1, 2, 3]
     assert first.block_keys.dtype == np.int64

@@ -66,14 +66,16 @@ def test_milliseconds_become_nanoseconds_without_drift(timestamp: str, nanosecon
     assert read(f'{{"timestamp":{timestamp},"input_length":0,"hash_ids":[]}}').timestamp_ns == nanoseconds
 
 
-@pytest.mark.parametrize("timestamp", ["9223372036854.775808", "1e400", "-1e999999999", "9223372036855"])
+@pytest.mark.parametrize(
+    "timestamp", ["9223372036854.775808", "1e400", "-1e999999999", "9223372036855", "1e99999999999999999999"]
+)
 def test_a_time_outside_64_bits_is_refused(timestamp: str) -> None:
     error = refusal(f'{{"timestamp":{timestamp},"input_length":0,"hash_ids":[]}}')
     assert error.reason is Reason.INVALID_FIELD
     assert "fits in 64 bits of nanoseconds" in str(error)
 
 
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity", "1e99999999999999999999", "9" * 5000])
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity", "9" * 5000])
 def test_a_number_that_cannot_be_read_is_refused(constant: str) -> None:
     error = refusal(f'{{"timestamp":{constant},"input_length":0,"hash_ids":[]}}')
     assert error.reason is Reason.MALFORMED_JSON

@@ -51,6 +51,7 @@ def test_a_foreign_format_becomes_request_events() -> None:
         "timestamp_ns": 3_000_000,
         "block_keys": [1],
         "input_token_len": 1000,
+        "trace_block_size_tokens": 512,
     }
 
 
