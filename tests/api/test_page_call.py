@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from service.api.page.assets import page_assets
@@ -80,3 +81,8 @@ def test_the_wheel_has_all_of_it(tmp_path: Path) -> None:
     packed = set(zipfile.ZipFile(wheel).namelist())
     folder = root / "service" / "api" / "page" / "files"
     assert {f"service/api/page/files/{one.name}" for one in folder.iterdir()} <= packed
+
+
+def test_a_process_without_the_api_shows_its_calls_instead(connect: Callable[..., Client]) -> None:
+    home = connect(None).get("/")
+    assert (home.status_code, home.headers["location"]) == (307, "/docs")

@@ -68,7 +68,7 @@ export function trafficFigure({ buckets, capacityLabel, colours }) {
       ...base(colours),
       margin: { l: 44, r: 52, t: 12, b: 40 },
       hovermode: "x unified",
-      legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top" },
+      legend: { orientation: "h", x: 0, y: -0.28, yanchor: "top" },
       bargap: 0,
       xaxis: { ...grid(colours), type: "date", showgrid: false, tickangle: 0, nticks: 7 },
       yaxis: { ...grid(colours), rangemode: "tozero" },
