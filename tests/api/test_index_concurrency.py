@@ -1,4 +1,4 @@
-"""Readers at full speed while facts arrive and segments roll: every answer is right for the `as_of` it names."""
+"""Readers at full speed while facts arrive, segments roll and merge: every answer is right for the `as_of` it names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.archive.segment import ChainKey, SegmentInfo
 from tests.api_doubles import Segments
 
 CHAINS = [ChainKey("facts", "g", 0), ChainKey("facts", "g", 1)]
-FACTS, BATCH, SEGMENT, STAGE = 6000, 25, 1000, 500
+FACTS, BATCH, SEGMENT, MERGED, STAGE = 6000, 25, 1000, 3000, 500
 READERS = 3
 
 Sums: TypeAlias = Int64Array
@@ -112,6 +112,13 @@ def test_every_answer_is_right_for_the_as_of_it_names() -> None:
     segments = Segments()
     index = FactIndex(segments, window_rows=10**6, window_calls=2, window_queue=100)
     index.loaded()
+    merging = threading.Lock()
+
+    def catch_up() -> None:
+        with merging:  # the index hears of what is merged before it ends
+            pass
+
+    index.catches_up_by(catch_up)
     server, stop = (
         ApiServer(create_app(index, registry=CollectorRegistry()), Address("127.0.0.1", 0)),
         threading.Event(),
@@ -132,6 +139,8 @@ def test_every_answer_is_right_for_the_as_of_it_names() -> None:
                 end = first + BATCH * (1 - chain.partition)
                 if end and end % SEGMENT == 0:
                     publish(index, segments, chain, facts, end)
+                    if end % MERGED == 0:
+                        merge(index, segments, chain, facts, end, merging)
             if (first + BATCH) % STAGE == 0:
                 readers.let_catch_up()
         publish(index, segments, CHAINS[1], histories[1], FACTS)
@@ -142,7 +151,8 @@ def test_every_answer_is_right_for_the_as_of_it_names() -> None:
         serving.join()
     assert readers.wrong == []
     assert readers.instants >= {(end, end) for end in range(STAGE, FACTS + 1, STAGE)}
-    assert index.size().segments == 2 * FACTS // SEGMENT
+    # Partition 1's last three were published after the last merge.
+    assert index.size().segments == FACTS // MERGED + 1 + MERGED // SEGMENT
 
 
 def append(index: FactIndex, chain: ChainKey, facts: FactBatch, first: int) -> None:
@@ -155,3 +165,17 @@ def publish(index: FactIndex, segments: Segments, chain: ChainKey, facts: FactBa
     info = SegmentInfo(chain, end - SEGMENT, end, SEGMENT, end - SEGMENT, end - 1)
     segments.rows[info] = ArchivedFacts(facts.select(rows), rows, rows)
     index.published(info)
+
+
+def merge(
+    index: FactIndex, segments: Segments, chain: ChainKey, facts: FactBatch, end: int, merging: threading.Lock
+) -> None:
+    """Segments become one, whose rows take the place of theirs before the index hears of it."""
+    rows = np.arange(end - MERGED, end)
+    merged = SegmentInfo(chain, end - MERGED, end, MERGED, end - MERGED, end - 1)
+    parts = [info for info in segments.rows if info.chain == chain and merged.base_offset <= info.base_offset < end]
+    with merging:
+        segments.rows[merged] = ArchivedFacts(facts.select(rows), rows, rows)
+        for info in parts:
+            del segments.rows[info]
+        index.follow([merged], parts, {})

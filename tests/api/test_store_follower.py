@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from schemas.fact import RequestFact
+from service.api.as_of import as_of_answer
 from service.api.follower import StoreFollower
 from service.api.index import FactIndex, IndexLoading
+from service.api.rows import FactRows
 from service.api.segment_reader import ParquetReader
 from service.api.windows import TimeWindow
 from service.archive.catalog import Catalog
 from service.archive.errors import StoreError
 from service.archive.local_store import LocalStore
-from service.archive.segment import ChainKey, SegmentInfo, describe
+from service.archive.merge import merge
+from service.archive.retention import remove_older
+from service.archive.segment import ChainKey, SegmentInfo, describe, segment_path
 from service.archive.segment_writer import encode
-from service.archive.store import StoredFile
+from service.archive.store import Store, StoredFile
 from tests.histories import fact, rows_of
 
 CHAIN = ChainKey("litehit.facts", "g1", 0)
@@ -34,12 +38,25 @@ class OneLook(threading.Event):
         return True
 
 
+class NotingReader(ParquetReader):
+    """Notes whose rows are read."""
+
+    def __init__(self, store: Store, reads: list[SegmentInfo]) -> None:
+        super().__init__(store)
+        self._reads = reads
+
+    def read(self, info: SegmentInfo, places: Sequence[int]) -> Iterator[FactRows]:
+        self._reads.append(info)
+        return super().read(info, places)
+
+
 class Scene:
     """A store, what follows it, and nothing that runs by itself."""
 
     def __init__(self, root: Path) -> None:
         self.store = LocalStore(root)
-        self.index = FactIndex(ParquetReader(self.store), pages=root / "index", window_rows=1000)
+        self.reads: list[SegmentInfo] = []
+        self.index = FactIndex(NotingReader(self.store, self.reads), pages=root / "index", window_rows=1000)
         self.follower = StoreFollower(Catalog(self.store, CHAIN.topic), self.index, follow_seconds=60)
 
     def publish(self, facts: Sequence[RequestFact], base: int, chain: ChainKey = CHAIN) -> SegmentInfo:
@@ -140,3 +157,149 @@ def test_a_store_that_fails_is_asked_again(scene: Scene, monkeypatch: pytest.Mon
     scene.follower.run(OneLook())
     assert scene.follower.waiting() == ()
     assert scene.requests() == 1
+
+
+# --- segments that are merged, removed or missing ---------------------------------------------------------------------
+
+
+def times(scene: Scene, window: TimeWindow = EVERYTHING) -> int:
+    """The sum of the prompts' lengths, which tells facts apart."""
+    return sum(sums.input_tokens for _, sums in scene.index.select(window, None).groups)
+
+
+def publish_three(scene: Scene) -> list[RequestFact]:
+    facts = [fact(time, (1, time), tokens=1000 + 10**time) for time in range(1, 7)]
+    for base in (0, 2, 4):
+        scene.publish(facts[base : base + 2], base)
+    return facts
+
+
+def catalog(scene: Scene) -> Catalog:
+    made = Catalog(scene.store, CHAIN.topic)
+    made.refresh()
+    return made
+
+
+def merge_all(scene: Scene) -> None:
+    made = catalog(scene)
+    merge(made, made.view.chain(CHAIN).segments)
+
+
+def test_merged_segments_are_followed_without_reading_them(scene: Scene, tmp_path: Path) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    merge_all(scene)
+    scene.reads.clear()
+    scene.refresh()
+    assert times(scene) == sum(one.input_token_len for one in facts)
+    assert [(info.base_offset, info.end_offset) for info in scene.index.segments()] == [(0, 6)]
+    assert scene.reads == []
+    assert len(list((tmp_path / "index").rglob("*.pages"))) == 1
+    assert times(scene, TimeWindow(3, 6)) == sum(one.input_token_len for one in facts[2:5])
+
+
+def test_a_window_over_segments_that_were_merged_since(scene: Scene) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    merge_all(scene)
+    assert times(scene, TimeWindow(2, 6)) == sum(one.input_token_len for one in facts[1:5])
+
+
+def test_a_window_over_segments_that_expired_since(scene: Scene) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    made = catalog(scene)
+    remove_older(made, CHAIN, made.archived_ns(made.view.chain(CHAIN).segments[1]))
+    assert times(scene, TimeWindow(2, 6)) == sum(one.input_token_len for one in facts[2:5])
+    ((_, reach),) = scene.index.as_of()
+    assert (reach.start_offset, reach.next_offset, reach.missing) == (2, 6, ())
+
+
+def test_facts_that_expired_are_taken_off(scene: Scene, tmp_path: Path) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    made = catalog(scene)
+    remove_older(made, CHAIN, made.archived_ns(made.view.chain(CHAIN).segments[1]))
+    scene.refresh()
+    assert times(scene) == sum(one.input_token_len for one in facts[2:])
+    assert len(list((tmp_path / "index").rglob("*.pages"))) == 2
+    again = Scene(tmp_path)
+    again.refresh()
+    assert times(again) == times(scene)
+    assert again.index.as_of() == scene.index.as_of()
+
+
+def test_a_missing_segment_in_the_middle_is_told(scene: Scene) -> None:
+    facts = publish_three(scene)
+    scene.store.delete(segment_path(CHAIN, 2))
+    scene.refresh()
+    ((_, reach),) = scene.index.as_of()
+    assert (reach.start_offset, reach.next_offset, reach.missing) == (0, 6, ((2, 4),))
+    (told,) = as_of_answer(scene.index.as_of(), {})
+    assert [(one.from_offset, one.to_offset) for one in told.missing] == [(2, 4)]
+    assert times(scene) == sum(one.input_token_len for one in facts[:2] + facts[4:])
+    scene.publish(facts[2:4], 2)  # restored from a copy
+    scene.refresh()
+    ((_, reach),) = scene.index.as_of()
+    assert reach.missing == ()
+    assert times(scene) == sum(one.input_token_len for one in facts)
+
+
+def test_a_segment_that_is_lost_while_it_is_followed(scene: Scene) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    scene.store.delete(segment_path(CHAIN, 2))
+    scene.refresh()
+    assert times(scene) == sum(one.input_token_len for one in facts[:2] + facts[4:])
+    ((_, reach),) = scene.index.as_of()
+    assert reach.missing == ((2, 4),)
+
+
+# --- starts -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_start_reads_pages_and_no_rows(scene: Scene, tmp_path: Path) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    again = Scene(tmp_path)
+    again.refresh()
+    assert again.reads == []
+    assert times(again) == sum(one.input_token_len for one in facts)
+
+
+def test_a_start_over_a_store_that_has_changed_reads_what_is_new(scene: Scene, tmp_path: Path) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    merge_all(scene)
+    new = scene.publish([fact(7, tokens=5)], 6)
+    again = Scene(tmp_path)
+    again.refresh()
+    assert [info.base_offset for info in again.reads] == [0, new.base_offset]  # what was merged has another name
+    assert times(again) == sum(one.input_token_len for one in facts) + 5
+    assert len(list((tmp_path / "index").rglob("*.pages"))) == 2  # those of the merged ones are swept
+
+
+def test_a_damaged_page_file_is_made_again(scene: Scene, tmp_path: Path) -> None:
+    facts = publish_three(scene)
+    scene.refresh()
+    for number, path in enumerate(sorted((tmp_path / "index").rglob("*.pages"))):
+        content = bytearray(path.read_bytes())
+        content[-1 - number] ^= 1
+        path.write_bytes(content[: len(content) - 8 * (number == 2)])
+    again = Scene(tmp_path)
+    again.refresh()
+    assert len(again.reads) == 3
+    assert times(again) == sum(one.input_token_len for one in facts)
+
+
+def test_a_load_that_is_told_to_stop(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish_three(scene)
+    monkeypatch.setattr("service.api.follower._LOAD_AT_ONCE", 1)
+    stop = threading.Event()
+    monkeypatch.setattr(scene.index, "loading_at", lambda done, total: stop.set())
+    scene.follower.refresh(stop)
+    assert len(scene.index.segments()) == 1
+    with pytest.raises(IndexLoading):
+        times(scene)
+    scene.refresh()
+    assert len(scene.index.segments()) == 3
