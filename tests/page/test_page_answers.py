@@ -204,7 +204,7 @@ def test_the_png_is_a_picture(served: Served, open_page: OpenPage) -> None:
 @pytest.mark.parametrize("axis", ["log", "linear"])
 def test_the_chart_draws_the_apis_points(served: Served, open_page: OpenPage, axis: str) -> None:
     page = open_page(served, "?instance=chat&gb=4", charts=True)
-    page.get_by_text(axis, exact=True).click()
+    page.get_by_label(axis).check()
     page.wait_for_function("axis => document.getElementById('curve').layout?.xaxis.type === axis", arg=axis)
     drawn = page.evaluate("[...document.getElementById('curve').data[0].x]")
     curve = served.get("/curve", instance_id="chat", points=400)["total"]

@@ -37,7 +37,7 @@ def test_the_address_restores_the_state(served: Served, open_page: OpenPage) -> 
     page.get_by_label("How much for").fill("80")
     page.get_by_label("of what").select_option("tokens")
     page.get_by_label("What if a block took").fill("4194304")
-    page.get_by_text("linear", exact=True).click()
+    page.get_by_label("linear").check()
     page.wait_for_url(re.compile("axis=linear"))
     expect(page.locator("#figures thead")).to_contain_text("Day before yesterday")
     expect(page.locator("#figures")).to_contain_text("A hit rate of 80 % needs")
