@@ -44,8 +44,13 @@ class HitCurveProjector:
     @staticmethod
     def capacities_blocks(capacities_bytes: Sequence[int], block_bytes: int) -> Int64Array:
         """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same."""
-        blocks = (HitCurveProjector.capacity_blocks(capacity, block_bytes) for capacity in capacities_bytes)
-        return np.array([min(capacity, _MAX_BLOCKS) for capacity in blocks], np.int64)
+        try:
+            exact = np.array(capacities_bytes, np.int64)
+        except OverflowError:
+            exact = np.array(capacities_bytes, object)
+        infinite_or_blocks = np.where(exact < 0, INFINITE, exact // block_bytes)
+        blocks: Int64Array = np.minimum(infinite_or_blocks, _MAX_BLOCKS).astype(np.int64)
+        return blocks
 
     @staticmethod
     def capacity_gb(capacity_blocks: int, block_bytes: int) -> float:
