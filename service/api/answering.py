@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+import structlog
+from anyio import fail_after
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
 
 from schemas.answers import AsOf, WindowAnswer
 from service.api.as_of import AsOfAnswer, Lag, LastAsOf, window_answer
@@ -23,7 +27,11 @@ JSON = "application/json"
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 4  # half the time of the default for a few percent more bytes
 _QUICK_NUMBERS = 256  # some 0.3 ms
+STALLED_SECONDS = 60.0
+"""For how long a reader may take nothing of an answer that is being sent."""
+
 _WORTH_IT = 1024  # bytes from which an answer is compressed
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def stream(request: Request, parts: Iterator[bytes], media_type: str, headers: d
     if takes_gzip(request):
         parts = _gzipped(parts)
         headers["Content-Encoding"] = "gzip"
-    return StreamingResponse(parts, headers=headers, media_type=media_type)
+    return _Stream(parts, headers=headers, media_type=media_type)
 
 
 def takes_gzip(request: Request) -> bool:
@@ -158,3 +166,17 @@ def _gzipped(parts: Iterable[bytes]) -> Iterator[bytes]:
         if packed := packer.compress(part):
             yield packed
     yield packer.flush()
+
+
+class _Stream(StreamingResponse):
+    """An answer in parts that is given up where its reader stops reading: it may hold one of few turns."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_soon(message: Message) -> None:
+            with fail_after(STALLED_SECONDS):
+                await send(message)
+
+        try:
+            await super().__call__(scope, receive, send_soon)
+        except (TimeoutError, ClientDisconnect):
+            _log.warning("answer_not_taken", path=scope["path"], waited_seconds=STALLED_SECONDS)

@@ -15,6 +15,9 @@ from service.api.selection import HitSums
 _PROBES = 8
 """Places looked at for each point given: more of them give a tighter bound of the error."""
 
+_AT_ONCE = 8192
+"""Capacities asked for at once."""
+
 _ROUNDING = 1e-14
 """More than the rounding of the few operations that an error is computed by, relative to the hits it is made of."""
 
@@ -131,7 +134,12 @@ def _distinct(values: Integers) -> Integers:
 
 
 def _hits(function: HitFunction, units: Integers) -> Hits:
-    return function.hits([capacity * function.unit_bytes for capacity in units.tolist()])
+    # A part at a time: capacities in bytes are Python's integers, which take room.
+    parts = [
+        function.hits([capacity * function.unit_bytes for capacity in units[start : start + _AT_ONCE].tolist()])
+        for start in range(0, max(1, len(units)), _AT_ONCE)
+    ]
+    return Hits(np.concatenate([part.blocks for part in parts]), np.concatenate([part.tokens for part in parts]))
 
 
 def _probes(pieces: list[_Piece], count: int) -> Integers:
