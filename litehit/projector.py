@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
 from litehit.errors import CapacityError
@@ -64,6 +66,13 @@ class HitCurveProjector:
         if capacity_bytes <= 2**53:  # no rounding
             return gb
         return gb if HitCurveProjector.capacity_bytes(gb) >= capacity_bytes else math.nextafter(gb, math.inf)
+
+    @staticmethod
+    def gb_of_many_bytes(capacities_bytes: NDArray[Any]) -> NDArray[np.float64]:
+        """`gb_of_bytes` of K capacities, integers[K] that may be Python's: float64[K]."""
+        if len(capacities_bytes) and max(capacities_bytes) > 2**53:
+            return np.array([HitCurveProjector.gb_of_bytes(int(one)) for one in capacities_bytes])
+        return capacities_bytes.astype(np.float64) / _BYTES_PER_GB
 
     @staticmethod
     def project_blocks(curve: Sequence[tuple[int, int]], capacity_blocks: int) -> int:

@@ -19,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from schemas.answers import AsOf, WindowAnswer
 from service.api.as_of import AsOfAnswer, Lag, LastAsOf, window_answer
 from service.api.index import FactIndex
+from service.api.kept_answers import KeptAnswers
 from service.api.parameters import FactsSelected, refuse_other_units
 from service.api.selection import Selection
 from service.api.windows import TimeWindow
@@ -30,6 +31,7 @@ _QUICK_NUMBERS = 256  # some 0.3 ms
 STALLED_SECONDS = 60.0
 """For how long a reader may take nothing of an answer that is being sent."""
 
+_WORTH_KEEPING = 1 << 16  # bytes from which an answer is kept
 _WORTH_IT = 1024  # bytes from which an answer is compressed
 _log = structlog.get_logger()
 
@@ -65,11 +67,13 @@ class Facts:
         index: sums of the facts.
         lag: asked at each call for how many facts each partition is behind its topic.
         last: what answers say of the facts.
+        kept: large answers, which take long to make and are asked for by several readers.
     """
 
     index: FactIndex
     lag: Lag
     last: LastAsOf = field(default_factory=LastAsOf)
+    kept: KeptAnswers = field(default_factory=KeptAnswers)
 
     def is_quick(self, request: Request, window: TimeWindow, capacities: int) -> bool:
         """Whether hits at so many capacities are answered in less time than it takes to reach a worker thread."""
@@ -103,10 +107,12 @@ class Facts:
         selection = self.index.select(window, asked.instance_id or None)
         about = About(window_answer(window), self.last.answer(selection.as_of, self.lag()))
         headers = validators(_entity_tag(request, about.facts, state))
-        document = make(selection, about)
-        if isinstance(document, bytes):
-            return send(request, document, headers)
-        return stream(request, document, JSON, headers)
+        document = self.kept.get(headers["ETag"]) or make(selection, about)
+        if not isinstance(document, bytes):
+            return stream(request, document, JSON, headers)
+        if len(document) >= _WORTH_KEEPING:
+            self.kept.put(headers["ETag"], document)
+        return send(request, document, headers)
 
 
 def state_tag(request: Request, state: str) -> str:

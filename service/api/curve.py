@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from litehit.projector import HitCurveProjector
@@ -14,7 +15,7 @@ from service.api.answering import About, Facts
 from service.api.capacity import ceiling_of
 from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
 from service.api.grouping import by_instance
-from service.api.hit_function import HitFunction, Integers
+from service.api.hit_function import HitFunction, Integers, scaled
 from service.api.openapi import answer_responses
 from service.api.parameters import CurveParameters, refuse_repeats
 from service.api.problems import invalid_parameters, parameter_problem
@@ -114,18 +115,22 @@ def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[
     if charge is None:
         yield b',"capacity_blocks":null'
     else:
-        yield from _column("capacity_blocks", points.units, int)
-    yield from _column("capacity_bytes", points.units, lambda units: units * unit)
-    yield from _column("capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_bytes(units * unit))
-    yield from _column("hit_blocks", points.hits.blocks, int)
-    yield from _column("hit_tokens", points.hits.tokens, int)
-    yield from _column("hit_rates", points.hits.tokens, rate)
+        yield from _column("capacity_blocks", points.units)
+    yield from _column("capacity_bytes", points.units, lambda units: scaled(units, unit))
+    yield from _column(
+        "capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_many_bytes(scaled(units, unit))
+    )
+    yield from _column("hit_blocks", points.hits.blocks)
+    yield from _column("hit_tokens", points.hits.tokens)
+    yield from _column("hit_rates", points.hits.tokens, function.rates)
     yield b"}"
 
 
-def _column(name: str, numbers: Integers, shown: Callable[[int], float]) -> Iterator[bytes]:
+def _column(
+    name: str, numbers: Integers, shown: Callable[[Integers], NDArray[Any]] = lambda numbers: numbers
+) -> Iterator[bytes]:
     yield b',"' + name.encode() + b'":['
     for start in range(0, len(numbers), _CHUNK):
-        listed = to_json([shown(number) for number in numbers[start : start + _CHUNK].tolist()])[1:-1]
+        listed = to_json(shown(numbers[start : start + _CHUNK]).tolist())[1:-1]
         yield b"," + listed if start else listed
     yield b"]"

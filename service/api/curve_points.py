@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from litehit.curves import Int64Array
-from service.api.hit_function import HitFunction, Hits, Integers, integers_up_to
+from service.api.hit_function import HitFunction, Hits, Integers, scaled
 from service.api.selection import HitSums
 
 _PROBES = 8
@@ -62,8 +62,8 @@ class _Piece:
     hits: Int64Array
 
     def units(self, capacity_blocks: Int64Array) -> Integers:
-        largest = int(capacity_blocks[-1]) * self.units_per_block if len(capacity_blocks) else 0
-        return capacity_blocks.astype(integers_up_to(largest)) * self.units_per_block
+        """Ascending capacities in units."""
+        return scaled(capacity_blocks, self.units_per_block)
 
     def candidates(self, count: int) -> Int64Array:
         """Capacities in blocks, about `count`: around equal rises of the hits, and the bends where they are as few."""

@@ -105,6 +105,12 @@ class HitFunction:
         """Tokens hit of all tokens; 0.0 without tokens."""
         return hit_tokens / self.input_tokens if self.input_tokens else 0.0
 
+    def rates(self, hit_tokens: Integers) -> NDArray[np.float64]:
+        """`rate` of K numbers: float64[K]."""
+        if self.input_tokens <= 2**53:  # no number is rounded before the division
+            return hit_tokens.astype(np.float64) / max(self.input_tokens, 1)
+        return np.array([self.rate(tokens) for tokens in hit_tokens.tolist()])
+
     def share(self, hit_tokens: int) -> float:
         """Tokens hit of those hit at infinite capacity; 1.0 where that hits none."""
         return hit_tokens / self.ceiling_tokens if self.ceiling_tokens else 1.0
@@ -152,3 +158,10 @@ class HitFunction:
 def integers_up_to(limit: int) -> type[np.int64] | type[object]:
     """The type of arrays of integers from 0 to a limit."""
     return np.int64 if limit < 2**63 else object
+
+
+def scaled(ascending: Integers, factor: int) -> Integers:
+    """Integers in a unit so many times as small."""
+    largest = int(ascending[-1]) * factor if len(ascending) else 0
+    product: Integers = ascending.astype(integers_up_to(largest)) * factor
+    return product

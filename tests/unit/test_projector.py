@@ -100,3 +100,11 @@ def test_capacities_as_an_array_give_the_same_hits(listed: list[HitCurve], capac
         for curve in listed:
             exact = HitCurveProjector.project_bytes(curve, capacity, charge)
             assert HitCurveProjector.project_blocks(curve, cut) == exact
+
+
+@pytest.mark.parametrize("capacities", [[], [0, 1, 2**30, 2**53], [1, 2**53 + 1, 2**62 - 1], [3 * 2**70 + 1]])
+def test_gb_of_many_bytes_hold_them(capacities: list[int]) -> None:
+    dtype = np.int64 if max(capacities, default=0) < 2**63 else object
+    found = HitCurveProjector.gb_of_many_bytes(np.array(capacities, dtype)).tolist()
+    assert found == [HitCurveProjector.gb_of_bytes(one) for one in capacities]
+    assert all(HitCurveProjector.capacity_bytes(gb) >= one for gb, one in zip(found, capacities, strict=True))
