@@ -365,8 +365,8 @@ class ApiMetrics:
         # Segments the index has summed.
         segments = Gauge("litehit_index_segments", "Segments summed by the index", registry=registry)
         segments.set_function(lambda: index_size().segments)
-        # Sums held: of one instance, block size and block bytes, for each partition's segments and tail.
-        groups = Gauge("litehit_index_groups", "Sums held by the index", registry=registry)
+        # Groups of facts that are summed together: of one instance, block size and block bytes.
+        groups = Gauge("litehit_index_groups", "Groups of facts summed by the index", registry=registry)
         groups.set_function(lambda: index_size().groups)
         registry.register(_CapacityCollector(capacities))
 
