@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -49,7 +50,11 @@ def _answer(parameters: QueryParameters, selection: Selection, about: About) -> 
     question = Question(parameters.capacity_gb, parameters.block_bytes)
     summaries = Summaries.of(question, selection, parameters.instance_id)
     instances = ",".join(
-        f'{text[:-1]},"instance_id":{to_json(instance_id).decode()}}}'
-        for instance_id, text in summaries.instances.items()
+        f'{text[:-1]},"instance_id":{_quoted(instance_id)}}}' for instance_id, text in summaries.instances.items()
     )
     return f'{{"total":{summaries.total},"instances":[{instances}],'.encode() + about.json[1:]
+
+
+@lru_cache(maxsize=10_000)
+def _quoted(instance_id: str) -> str:
+    return to_json(instance_id).decode()

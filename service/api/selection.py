@@ -174,6 +174,17 @@ class Selection:
             raise TooManyPieces(pieces, self.most_pieces)
         return CurveTable.sum(tables)
 
+    def curve(self, place: int) -> AggregateCurve:
+        """The curve of a group; see `merged`."""
+        curve = self._curves.get(place)
+        if curve is None:
+            curve = self._curves[place] = self.merged.curve(place)
+        return curve
+
+    @cached_property
+    def _curves(self) -> dict[int, AggregateCurve]:
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class _GroupSums:
@@ -201,4 +212,4 @@ class _GroupSums:
         return int(self.selection.ceilings[self.place])
 
     def curve(self) -> AggregateCurve:
-        return self.selection.merged.curve(self.place)
+        return self.selection.curve(self.place)
