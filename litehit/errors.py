@@ -3,6 +3,7 @@
 LiteHitError
 ├── InvalidRequest         a request breaks a rule of preprocessing (also a ValueError)
 │   ├── LengthMismatch     number of keys and input length disagree
+│   │   └── RoundedUpMismatch  the same, of keys that cover a partial last block too
 │   ├── TraceBlockMismatch  the trace's block size is not the registered one
 │   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
 ├── UnknownInstance        no registration covers an instance id
@@ -45,6 +46,25 @@ class LengthMismatch(InvalidRequest):
             f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
             f"send one key for each full block and none for a partial one, and register the block size of the keys "
             f"(trace_block_size_tokens; without it block_size_tokens)"
+        )
+
+
+class RoundedUpMismatch(LengthMismatch):
+    """The number of keys is not the number of blocks in the input, a partial last one included.
+
+    Attributes:
+        keys, input_token_len, trace_block_size_tokens: as in `LengthMismatch`.
+        field: name of the keys in the trace.
+    """
+
+    def __init__(self, keys: int, input_token_len: int, trace_block_size_tokens: int, field: str) -> None:
+        super().__init__(keys, input_token_len, trace_block_size_tokens)
+        self.field = field
+        blocks = -(-input_token_len // trace_block_size_tokens)
+        self.args = (
+            f"{field} has {keys} keys, but input_length {input_token_len} has {blocks} blocks of "
+            f"{trace_block_size_tokens} tokens (rounded up); send one key for each block, the partial last one "
+            f"included, or state the block_size",
         )
 
 

@@ -137,6 +137,11 @@ def normalize_batch(
     return NormalizedBatch(keys, offsets, lengths)
 
 
+def chain_keys(keys: Int64Array) -> Int64Array:
+    """Independent hashes of a request's blocks, front to back, chained to prefix keys: int64[m]."""
+    return _chain(keys, np.array([0, len(keys)], np.int64))
+
+
 @kernel(inline="always")
 def _chain_step(h, v):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     # SPEC section 3: unsigned 64-bit, logical right shift, starting at h = 0.

@@ -23,6 +23,7 @@ WINDOW_LINES_PER_WORKER = 256
 Parse: TypeAlias = Callable[[bytes, int], Request | None]
 """Reads a line, given its number from 1; None: recognised and ignored. Raises InvalidRequest. Used by many threads."""
 
+_Line: TypeAlias = tuple[int, bytes]
 _Parsed: TypeAlias = Request | InvalidRequest | None
 
 
@@ -84,7 +85,7 @@ class ReplaySummary:
 
 
 def replay(
-    lines: Iterable[bytes],
+    lines: Iterable[_Line],
     parse: Parse,
     registry: Registry,
     out: Path,
@@ -99,7 +100,7 @@ def replay(
     order. Memory: one window, and the caches.
 
     Args:
-        lines: one record each, with or without line ends; blank ones are left out.
+        lines: one record each, with its number, by which errors name it; blank ones are left out.
         parse: reads a line.
         registry: the instances.
         out: folder of the facts file; made where it is absent.
@@ -140,7 +141,7 @@ def _targets(registry: Registry, options: ReplayOptions) -> tuple[str, ...] | No
     return registry.exact_ids
 
 
-def _windows(lines: Iterable[bytes], source: str, size: int) -> Iterator[list[bytes]]:
+def _windows(lines: Iterable[_Line], source: str, size: int) -> Iterator[list[_Line]]:
     reading = iter(lines)
     done = 0
     while True:
@@ -167,8 +168,8 @@ class _Run:
     ignored: int = 0
     facts: int = 0
 
-    def process(self, window: Sequence[bytes], pool: Executor) -> FactBatch | None:
-        records = [(number, line) for number, line in enumerate(window, start=self.lines + 1) if line.strip()]
+    def process(self, window: Sequence[_Line], pool: Executor) -> FactBatch | None:
+        records = [line for line in window if line[1].strip()]
         stripes = [records[worker :: self.workers] for worker in range(self.workers)]
         parsed: list[_Parsed] = [None] * len(records)
         for worker, results in enumerate(pool.map(self._parse_stripe, stripes)):
@@ -180,7 +181,7 @@ class _Run:
         self.facts += 0 if facts is None else len(facts)
         return facts
 
-    def _parse_stripe(self, records: Sequence[tuple[int, bytes]]) -> list[_Parsed]:
+    def _parse_stripe(self, records: Sequence[_Line]) -> list[_Parsed]:
         results: list[_Parsed] = []
         for number, line in records:
             try:

@@ -35,7 +35,7 @@ class _Lane:
 
     def append(self, row: int, line: int, request: Request) -> None:
         config = self.engine.config
-        request.check_trace_block(config.trace_block_size_tokens)
+        request = request.at_block(config.trace_block_size_tokens)
         self.engine.check(len(request.block_keys), request.input_token_len)
         if self.latest_ns is not None and request.timestamp_ns < self.latest_ns:
             raise TimeWentBack(config.instance_id, request.timestamp_ns, self.latest_ns)

@@ -10,6 +10,7 @@ import numpy as np
 
 from litehit.curves import Int64Array
 from litehit.errors import OptionError, TraceBlockMismatch
+from litehit.rounding import keys_of_full_blocks
 
 
 def check_instance_option(instance_id: str) -> None:
@@ -33,6 +34,7 @@ class Request(NamedTuple):
         block_keys: int64[m], one key for each full trace block.
         input_token_len: prompt length in tokens; <= 0 where the trace does not say.
         trace_block_size_tokens: tokens of one of its blocks; None where the trace does not say.
+        keys_rounded_up: the last key may be that of a partial block; only the registered block size tells.
     """
 
     instance_id: str
@@ -41,15 +43,28 @@ class Request(NamedTuple):
     block_keys: Int64Array
     input_token_len: int
     trace_block_size_tokens: int | None = None
+    keys_rounded_up: bool = False
 
-    def check_trace_block(self, registered: int) -> None:
-        """Check the block size that the trace states against the one its instance is registered with.
+    def at_block(self, registered: int) -> Request:
+        """The request with keys of full blocks only, given the trace block size of its instance.
+
+        Args:
+            registered: tokens of one trace block.
 
         Raises:
-            TraceBlockMismatch: they differ.
+            TraceBlockMismatch: the trace states another.
+            RoundedUpMismatch: there is not one key for each block, a partial last one included.
         """
-        if self.trace_block_size_tokens not in {None, registered}:
-            raise TraceBlockMismatch(self.instance_id, self.trace_block_size_tokens, registered)
+        stated = self.trace_block_size_tokens
+        if stated is not None and stated != registered:
+            raise TraceBlockMismatch(self.instance_id, stated, registered)
+        if not self.keys_rounded_up:
+            return self
+        keys = self.block_keys
+        # Without a length each key counts as a full block's, as SPEC section 3 derives it.
+        if self.input_token_len > 0:
+            keys = keys_of_full_blocks(keys, self.input_token_len, registered)
+        return self._replace(block_keys=keys, keys_rounded_up=False)
 
 
 @dataclass(frozen=True, slots=True)

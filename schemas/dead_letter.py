@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+FORMAT_HEADER = "litehit-format"
+"""Of a request record: the format of its value."""
+
 SOURCE_HEADER = "litehit-source"
 REASON_HEADER = "litehit-reason"
 ERROR_HEADER = "litehit-error"
@@ -26,6 +29,8 @@ class Reason(StrEnum):
     INSTANCE_MISSING = "instance-missing"
     UNKNOWN_INSTANCE = "unknown-instance"
     TIME_MISSING = "time-missing"
+    UNKNOWN_FORMAT = "unknown-format"
+    TRACE_BLOCK_MISMATCH = "trace-block-mismatch"
 
 
 class DeadLetterHeaders(BaseModel):

@@ -123,7 +123,7 @@ def _keys_of_decimals(array: bytes, count: int) -> NDArray[np.int64] | None:
         return None
     try:
         parsed: Any = _thread.parser.parse(numbers)
-    except ValueError:
+    except (ValueError, RuntimeError):  # the latter: a number of more than 64 bits
         return None
     return _integers(parsed) if len(parsed) == count else None
 

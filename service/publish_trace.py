@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
+from schemas.dead_letter import FORMAT_HEADER
 from service.event_json import event_json
+from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
 
 
 class RecordSink(Protocol):
     """Where records go; `service.publisher.Publisher` is one."""
 
-    def send(self, key: str | None, value: bytes) -> None:
+    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send one record."""
 
     def wait(self, seconds: float) -> None:
@@ -41,26 +43,32 @@ class Published:
 
 
 def publish_trace(
-    lines: Iterable[bytes],
+    lines: Iterable[tuple[int, bytes]],
     sink: RecordSink,
     trace_format: TraceFormat,
     *,
     source: str,
+    topic_format: FormatName = FormatName.NATIVE,
+    raw: bool = False,
     instance_id: str | None = None,
     speed: float | None = None,
     limit: int | None = None,
     progress: Callable[[int], Any] = lambda _: None,
 ) -> Published:
-    """Send a trace as request events, whatever its format.
+    """Send a trace as request events, whatever its format, or as it is.
 
-    A write event is sent as it is, to be counted and ignored. So is a line that is not of the format, and it becomes a
-    dead letter that says why; but where the very first one is not, the format is taken to be wrong and nothing is sent.
+    What becomes no request event is sent as it is, with its format in a header: a write event, to be counted and
+    ignored; a request whose keys only the registered block size makes clear; a line that is not of the format, which
+    becomes a dead letter that says why. But where the very first one is not, the format is taken to be wrong and
+    nothing is sent.
 
     Args:
-        lines: one record each; blank ones are left out.
+        lines: one record each, with its number; blank ones are left out.
         sink: where to.
         trace_format: how to read a line.
         source: name of the trace, for errors.
+        topic_format: of records on the topic whose headers name none.
+        raw: send every record as it is.
         instance_id: the instance of lines that name none.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
@@ -75,12 +83,12 @@ def publish_trace(
     pace = None if speed is None else _Pace(speed, sink)
     sent = unreadable = 0
     first_problem: str | None = None
-    for number, line in enumerate(lines, start=1):
+    for number, line in lines:
         if sent == limit:
             break
         if not line.strip():
             continue
-        key, value = instance_id, line
+        key, value, sent_format = instance_id, line, trace_format.name
         try:
             request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
         except FormatError as error:
@@ -90,10 +98,12 @@ def publish_trace(
             first_problem = first_problem or f"line {number}: {error}"
         else:
             if request is not None:
-                key, value = request.instance_id, event_json(request)
+                key = request.instance_id
+                if not raw and not request.keys_rounded_up:
+                    value, sent_format = event_json(request), FormatName.NATIVE
                 if pace is not None:
                     pace.wait_for(request.timestamp_ns)
-        sink.send(key, value)
+        sink.send(key, value, {} if sent_format == topic_format else {FORMAT_HEADER: sent_format})
         sent += 1
         progress(sent)
     return Published(sink.finish(), unreadable, first_problem)

@@ -65,7 +65,7 @@ class Publisher:
             self._group = Consumer(settings.client_config(bootstrap, **{"group.id": settings.group_id, "log_level": 2}))
             self._window = LagWindow(window_bytes, self._committed, wait=self._poll)
 
-    def send(self, key: str | None, value: bytes) -> None:
+    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send one record; waits while the window is full."""
         size = len(value)
         if self._window is not None:
@@ -73,7 +73,9 @@ class Publisher:
             self._window.sent(size)
         while True:
             try:
-                self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
+                self._producer.produce(
+                    self._topic, value, key, on_delivery=self._delivered, headers=dict(headers or {})
+                )
                 break
             except BufferError:  # librdkafka's queue is full
                 self._poll(0.1)

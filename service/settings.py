@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from service.format_names import FormatName
+
 KAFKA_LOGGER = "librdkafka"
 """Name of the logger that Kafka's client library writes to."""
 
@@ -66,6 +68,9 @@ class Settings(BaseSettings):
 
     # Topics.
     requests_topic: str = Field(default="litehit.requests", description="topic that is read")
+    requests_format: FormatName = Field(
+        default=FormatName.NATIVE, description="format of the records there whose header `litehit-format` names none"
+    )
     facts_topic: str = Field(default="litehit.facts", description="topic of the facts, with as many partitions")
     dead_letters_topic: str = Field(default="litehit.dead-letters", description="topic of the records without a fact")
     create_topics: bool | None = Field(

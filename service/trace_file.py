@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
@@ -51,6 +52,12 @@ class TraceFile:
 
     def __iter__(self) -> Iterator[bytes]:
         return (line.rstrip(b"\r\n") for line in self._lines)
+
+    def peek(self, count: int) -> list[bytes]:
+        """The next lines, at most so many; they are still to be iterated."""
+        lines = list(islice(self._lines, count))
+        self._lines = chain(lines, self._lines)
+        return [line.rstrip(b"\r\n") for line in lines]
 
     def position(self) -> int:
         """Bytes of the file read so far, as they lie on the disk; 0 for standard input."""

@@ -7,11 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from service.format_names import AUTO, FormatName
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from service.settings import Settings
 
+TraceArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE", help="JSON Lines, .gz and .zst too; of sessions a folder as well; - is standard input."
+    ),
+]
+TraceFormatName: TypeAlias = Annotated[
+    str,
+    typer.Option("--format", metavar="F", help=f"{', '.join(FormatName)}, or {AUTO}: recognised from the first lines."),
+]
+Reorder: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--reorder",
+        metavar="SECONDS",
+        help="Put records in order of their times where they stand so far apart. [default: 600 for dynamo, else 0]",
+    ),
+]
 Bootstrap: TypeAlias = Annotated[
     str | None,
     typer.Option("--bootstrap", metavar="HOST:PORT", help="Kafka's bootstrap servers. [LITEHIT_BOOTSTRAP]"),

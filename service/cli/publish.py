@@ -11,17 +11,25 @@ from service.cli.options import (
     Embedded,
     Instance,
     RegistryFile,
+    Reorder,
     Store,
+    TraceArgument,
+    TraceFormatName,
     broker_address,
     default_instance,
     load_settings,
 )
+from service.format_names import AUTO
 
 
 def publish(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="JSON Lines, .gz and .zst too; - is standard input.")],
-    format_name: Annotated[str, typer.Option("--format", metavar="F", help="native, tair or mooncake.")],
+    trace: TraceArgument,
+    format_name: TraceFormatName = AUTO,
     instance: Instance = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Send the records as they are, with their format in a header.")
+    ] = False,
+    reorder: Reorder = None,
     speed: Annotated[
         float | None,
         typer.Option(metavar="X", help="So many times as fast as the trace's times. [default: as fast as it goes]"),
@@ -33,30 +41,30 @@ def publish(
     store: Store = None,
 ) -> None:
     """Send a trace to the requests topic, with a progress bar."""
-    from service import formats
     from service.cli.progress import progress
     from service.publish_trace import publish_trace
     from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
-    from service.trace_file import TraceFile
+    from service.trace_source import open_trace
 
     settings = load_settings(bootstrap=bootstrap, embedded=embedded, registry=registry, store=store)
-    trace_format = formats.get(format_name)
     window = EMBEDDED_WINDOW_BYTES if settings.embedded else None
-    with TraceFile(trace) as lines, progress("publishing", "records", lines.size) as meter:
+    with open_trace(trace, format_name, reorder) as opened, progress("publishing", "records", opened.size) as meter:
         published = publish_trace(
-            lines,
+            opened,
             Publisher(settings, broker_address(settings), window),
-            trace_format,
+            opened.trace_format,
             source=trace,
+            topic_format=settings.requests_format,
+            raw=raw,
             instance_id=default_instance(instance, settings),
             speed=speed,
             limit=limit,
-            progress=lambda records: meter(records, lines.position()),
+            progress=lambda records: meter(records, opened.position()),
         )
     typer.echo(f"published {published.records} records to {settings.requests_topic}")
     if published.unreadable:
         typer.echo(
-            f"warning: {published.unreadable} of them are not of format {format_name} and will be dead letters; "
-            f"the first: {published.first_problem}",
+            f"warning: {published.unreadable} of them are not of format {opened.trace_format.name} and will be dead "
+            f"letters; the first: {published.first_problem}",
             err=True,
         )

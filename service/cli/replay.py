@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import Instance, RegistryFile, load_settings
+from service.cli.options import Instance, RegistryFile, Reorder, TraceArgument, TraceFormatName, load_settings
+from service.format_names import AUTO
 
 
 def replay(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="JSON Lines, .gz and .zst too; - is standard input.")],
-    format_name: Annotated[str, typer.Option("--format", metavar="F", help="native, tair or mooncake.")],
+    trace: TraceArgument,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for litehit_facts.csv.")],
+    format_name: TraceFormatName = AUTO,
     registry: RegistryFile = None,
     instance: Instance = None,
     workers: Annotated[
@@ -26,6 +27,7 @@ def replay(
     override_instance_id: Annotated[
         str | None, typer.Option("--override-instance-id", metavar="ID", help="Send each request to this instance.")
     ] = None,
+    reorder: Reorder = None,
 ) -> None:
     """Replay a trace without Kafka and without the service: all or nothing."""
     from litehit.registry import Registry
@@ -33,7 +35,7 @@ def replay(
     from litehit.replay import replay as replay_lines
     from service import formats
     from service.cli.progress import progress
-    from service.trace_file import TraceFile
+    from service.trace_source import open_trace
 
     settings = load_settings(registry=registry)
     if settings.registry is None:
@@ -45,15 +47,14 @@ def replay(
         override_instance_id=override_instance_id,
     )
     known = Registry.load(settings.registry)
-    parse = formats.line_parser(formats.get(format_name), options.default_instance(known))
-    with TraceFile(trace) as lines, progress("replaying", "lines", lines.size) as meter:
+    with open_trace(trace, format_name, reorder) as opened, progress("replaying", "lines", opened.size) as meter:
         summary = replay_lines(
-            lines,
-            parse,
+            opened,
+            formats.line_parser(opened.trace_format, options.default_instance(known)),
             known,
             out,
             source=trace,
             options=options,
-            progress=lambda done: meter(done, lines.position()),
+            progress=lambda done: meter(done, opened.position()),
         )
     typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}")

@@ -6,12 +6,31 @@ from collections.abc import Callable
 
 from litehit.errors import OptionError
 from litehit.request import Request
+from service.formats.bailian import BailianFormat
 from service.formats.base import RecordContext, TraceFormat
+from service.formats.dynamo import DynamoFormat
+from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
 from service.formats.native import NativeFormat
+from service.formats.sglang import SglangFormat
 from service.formats.tair import TairFormat
+from service.formats.tair_publisher import TairPublisherFormat
+from service.formats.weka import WekaFormat
 
-FORMATS: dict[str, TraceFormat] = {each.name: each for each in (NativeFormat(), TairFormat(), MooncakeFormat())}
+FORMATS: dict[str, TraceFormat] = {
+    each.name: each
+    for each in (
+        NativeFormat(),
+        TairFormat(),
+        TairPublisherFormat(),
+        MooncakeFormat(),
+        BailianFormat(),
+        WekaFormat(),
+        DynamoFormat(),
+        LitellmFormat(),
+        SglangFormat(),
+    )
+}
 """Every format by its name."""
 
 

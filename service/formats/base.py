@@ -37,7 +37,14 @@ class RecordContext(NamedTuple):
 
 
 class TraceFormat(Protocol):
-    """One input format."""
+    """One input format.
+
+    Attributes:
+        reorder_seconds: a file's records are put in order of their times where they stand so far apart; 0: they are
+            in order.
+    """
+
+    reorder_seconds: float = 0.0
 
     @property
     def name(self) -> str:

@@ -123,16 +123,12 @@ def key_list(record: dict[str, Any], field: str, *, hexadecimal: bool = False) -
         return block_keys_array(values, hexadecimal=hexadecimal)
     except BlockKeyError as error:
         reason = Reason.KEY_OUT_OF_RANGE if error.out_of_range else Reason.KEY_TYPE
-        raise FormatError(reason, f"{field}[{error.position}] = {_plain(error.value)} {error.why}") from None
+        raise FormatError(reason, f"{field}[{error.position}] = {shown(error.value)} {error.why}") from None
 
 
 def _refused(record: dict[str, Any], field: str, remedy: str, reason: Reason = Reason.INVALID_FIELD) -> FormatError:
-    what = f"{field} = {_plain(record[field])} is refused" if field in record else f"{field} is absent"
+    what = f"{field} = {shown(record[field])} is refused" if field in record else f"{field} is absent"
     return FormatError(reason, f"{what}; {remedy}")
-
-
-def _plain(value: object) -> str:
-    return str(value) if isinstance(value, NumberText) else shown(value)
 
 
 def _no_constant(name: str) -> NoReturn:

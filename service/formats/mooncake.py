@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from litehit.request import Request
-from service.formats.base import RecordContext, instance_of, time_of
+from service.formats.base import RecordContext, TraceFormat, instance_of, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, read_members, time_ns
-from service.formats.prefix_blocks import keys_of_full_blocks
+from service.formats.prefix_blocks import full_block_keys
 
 DEFAULT_BLOCK_SIZE_TOKENS = 512
 _NS_PER_MS = 1_000_000
@@ -18,7 +18,7 @@ _WANTED = {
 }
 
 
-class MooncakeFormat:
+class MooncakeFormat(TraceFormat):
     """Prefix keys of all blocks, the partial last one included: that one is dropped.
 
     Times are milliseconds from the trace's start. A trace id is made from the record's position, so a trace gives the
@@ -36,7 +36,7 @@ class MooncakeFormat:
             instance_id=instance_of(None, context),
             trace_id=f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_MS), context, "timestamp"),
-            block_keys=keys_of_full_blocks(key_list(fields, "hash_ids"), "hash_ids", input_length, block),
+            block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )

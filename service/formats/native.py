@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from schemas.request import EVENT, WriteEvent
-from service.formats.base import FormatError, RecordContext, instance_of, refuse_no_text, shown, time_of
+from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, refuse_no_text, shown, time_of
 from service.formats.fast_event import EventFields, Write, read_fast_event
 
 _REASONS = {
@@ -28,7 +28,7 @@ class TypeAbsent(FormatError):
         super().__init__(Reason.UNKNOWN_TYPE, f"type is absent; {_TYPES}")
 
 
-class NativeFormat:
+class NativeFormat(TraceFormat):
     """One request event a record; a tair standard trace line is one too."""
 
     name = "native"

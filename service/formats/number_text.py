@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NumberText:
     """The number's text."""
 
     text: str
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text
 
     def decimal(self) -> Decimal:

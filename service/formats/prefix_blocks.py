@@ -1,30 +1,21 @@
-"""Keys of all blocks of a prompt, a partial last one included (rounding `ceil`): only those of full blocks are kept."""
+"""Keys that cover a partial last block too (rounding `ceil`), in a format that knows its block size."""
 
 from __future__ import annotations
 
 from litehit.curves import Int64Array
+from litehit.errors import RoundedUpMismatch
+from litehit.rounding import keys_of_full_blocks
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError
 
 
-def keys_of_full_blocks(keys: Int64Array, field: str, input_length: int, block: int) -> Int64Array:
-    """The keys without that of a partial last block.
-
-    Args:
-        keys: int64[m], one for each block.
-        field: their name in the record, for the error.
-        input_length: the prompt's length in tokens.
-        block: tokens of a block.
+def full_block_keys(keys: Int64Array, input_length: int, block: int, field: str) -> Int64Array:
+    """As `litehit.rounding.keys_of_full_blocks`.
 
     Raises:
         FormatError: there is not one key for each block.
     """
-    full_blocks, tail = divmod(input_length, block)
-    blocks = full_blocks + (tail > 0)
-    if len(keys) != blocks:
-        raise FormatError(
-            Reason.LENGTH_MISMATCH,
-            f"{field} has {len(keys)} keys, but input_length {input_length} has {blocks} blocks of {block} tokens "
-            f"(rounded up); send one key for each block, the partial last one included, or state the block_size",
-        )
-    return keys[:full_blocks]
+    try:
+        return keys_of_full_blocks(keys, input_length, block, field)
+    except RoundedUpMismatch as error:
+        raise FormatError(Reason.LENGTH_MISMATCH, str(error)) from None

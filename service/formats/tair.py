@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext
+from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.native import NativeFormat, TypeAbsent
 
 
-class TairFormat:
+class TairFormat(TraceFormat):
     """Keys of full blocks only; the block is the registered trace block."""
 
     name = "tair"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from litehit.errors import LengthMismatch, UnknownInstance
+from litehit.errors import LengthMismatch, TraceBlockMismatch, UnknownInstance
 from litehit.facts import FactBatch
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
@@ -200,11 +200,15 @@ class Lane:
         self._next_offset = record.offset + 1
 
     def _check(self, request: Request) -> Request | Poison:
-        """The request itself, if its engine will take it."""
+        """The request with keys of full blocks only, if its engine will take it."""
         try:
-            self._instances.engine(request.instance_id).check(len(request.block_keys), request.input_token_len)
+            engine = self._instances.engine(request.instance_id)
+            request = request.at_block(engine.config.trace_block_size_tokens)
+            engine.check(len(request.block_keys), request.input_token_len)
         except UnknownInstance as error:
             return Poison(Reason.UNKNOWN_INSTANCE, str(error))
+        except TraceBlockMismatch as error:
+            return Poison(Reason.TRACE_BLOCK_MISMATCH, str(error))
         except LengthMismatch as error:
             return Poison(Reason.LENGTH_MISMATCH, str(error))
         return request

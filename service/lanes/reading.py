@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from litehit.request import Request
-from schemas.dead_letter import Reason
+from schemas.dead_letter import FORMAT_HEADER, Reason
+from service import formats
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.records import SourceRecord
 
@@ -33,7 +34,12 @@ class ReadRecord(NamedTuple):
 
 
 def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> list[ReadRecord]:
-    """What stands in some records. It depends on nothing before them, and any thread may ask."""
+    """What stands in some records. It depends on nothing before them, and any thread may ask.
+
+    Args:
+        trace_format: of records whose headers name none.
+        records: of the requests topic.
+    """
     return [ReadRecord(record, _read(trace_format, record)) for record in records]
 
 
@@ -41,9 +47,24 @@ def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Poison |
     if record.value is None:
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:
-        return trace_format.parse(record.value, _context(record))
+        named = _named_format(record) if record.headers else None
+        return (named or trace_format).parse(record.value, _context(record))
     except FormatError as error:
         return Poison(error.reason, str(error))
+
+
+def _named_format(record: SourceRecord) -> TraceFormat | None:
+    """The format that the record's headers name, the last one that does; None where none does."""
+    for header, value in reversed(record.headers):
+        if header == FORMAT_HEADER:
+            name = (value or b"").decode(errors="replace")
+            if name not in formats.FORMATS:
+                raise FormatError(
+                    Reason.UNKNOWN_FORMAT,
+                    f"the header {FORMAT_HEADER} = {name!r} names no format; send one of {', '.join(formats.FORMATS)}",
+                )
+            return formats.FORMATS[name]
+    return None
 
 
 def _context(record: SourceRecord) -> RecordContext:

@@ -90,7 +90,7 @@ class LanesWorker:
         self._limits = PoisonLimits.of(settings)
         self._dead_letter_log = DeadLetterLog()
         guard = TopicGuard(self._topic, watch, self._is_stopping)
-        self._ahead = ReadAhead(guard, formats.get("native"), settings.batch_bytes)
+        self._ahead = ReadAhead(guard, formats.get(settings.requests_format), settings.batch_bytes)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from litehit.registry import Registry
+from service import formats
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.open_store import open_store
@@ -185,7 +186,14 @@ class Verification:
                 chain,
             )
             # 5. and 6.
-            audited = audit_partition(lane, streams, cut, repeats=self._settings.at_least_once, progress=progress)
+            audited = audit_partition(
+                lane,
+                formats.get(self._settings.requests_format),
+                streams,
+                cut,
+                repeats=self._settings.at_least_once,
+                progress=progress,
+            )
         unchecked += _unchecked(audited, chain)
         return PartitionReport(partition, start, consumed, audited, len(chain.segments), tuple(unchecked))
 

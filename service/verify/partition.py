@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from service import formats
 from service.archive.chain import Chain
 from service.archive.decode import source_header
 from service.errors import Difference
+from service.formats.base import TraceFormat
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane
 from service.lanes.reading import read_records
@@ -82,12 +82,19 @@ class Audited:
 
 
 def audit_partition(
-    lane: Lane, streams: Streams, cut: Cut, *, repeats: bool, progress: Callable[[int], object] = lambda _: None
+    lane: Lane,
+    trace_format: TraceFormat,
+    streams: Streams,
+    cut: Cut,
+    *,
+    repeats: bool,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> Audited:
     """Audit one partition.
 
     Args:
         lane: as it was before the cut's first request.
+        trace_format: of requests whose headers name none.
         streams: what is there.
         cut: up to where.
         repeats: output may stand there twice (at least once).
@@ -106,7 +113,7 @@ def audit_partition(
     counts = LaneCounts()
     nowhere = 0
     for batch in _batches(streams.requests):
-        output = lane.process(read_records(formats.get("native"), batch))
+        output = lane.process(read_records(trace_format, batch))
         counts += output.counts
         for wanted in map(_wanted, output.facts):
             on_topic, row = facts.expect(wanted), rows.expect(wanted)

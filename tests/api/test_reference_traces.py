@@ -46,7 +46,7 @@ def client(mooncake_trace: Callable[[str], Path], tmp_path_factory: pytest.TempP
         options = ReplayOptions(instance_id=name)
         with TraceFile(str(mooncake_trace(name))) as lines:
             parse = formats.line_parser(formats.get("mooncake"), name)
-            done = replay(lines, parse, registry, folder / name, source=name, options=options)
+            done = replay(enumerate(lines, 1), parse, registry, folder / name, source=name, options=options)
         with done.path.open("rb") as file:
             for batch in read_facts(file, name):
                 archive.append_rows(ChainKey("facts", "g", partition), batch)

@@ -3,82 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from litehit.errors import OptionError
+from litehit.request import Request
 from schemas.dead_letter import Reason
 from service import formats
+from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext
+from tests.format_samples import SAMPLES, Plain, drop, put
 
-BLOCK = 512
 CONTEXT = RecordContext(instance_id="default", position=7, timestamp_ns=99)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """How to write a record of one format.
-
-    Attributes:
-        record: fields of a request with the given keys, all of full blocks, `tail` tokens after them, and a time.
-        time_field, key_field: names of its fields.
-    """
-
-    record: Callable[[list[Any], int, int], dict[str, Any]]
-    time_field: str
-    key_field: str
-
-
-def native(keys: list[Any], tail: int, time_ms: int) -> dict[str, Any]:
-    return {
-        "type": "request",
-        "trace_id": "t",
-        "timestamp_ns": time_ms * 1_000_000,
-        "block_keys": keys,
-        "input_token_len": BLOCK * len(keys) + tail,
-    }
-
-
-def tair(keys: list[Any], tail: int, time_ms: int) -> dict[str, Any]:
-    return {
-        "type": "get",
-        "trace_id": "t",
-        "timestamp_ns": time_ms * 1_000_000,
-        "keys": keys,
-        "input_len": BLOCK * len(keys) + tail,
-        "query_type": "prefix_match",
-        "block_mask": [True] * len(keys),
-        "sw_size": 0,
-        "location_spec_names": ["tp0"],
-        "ttl_us": 0,
-    }
-
-
-def mooncake(keys: list[Any], tail: int, time_ms: int) -> dict[str, Any]:
-    partial = [12345] if tail else []
-    return {
-        "timestamp": time_ms,
-        "input_length": BLOCK * len(keys) + tail,
-        "output_length": 1,
-        "hash_ids": keys + partial,
-    }
-
-
-SAMPLES = {
-    "native": Sample(native, "timestamp_ns", "block_keys"),
-    "tair": Sample(tair, "timestamp_ns", "keys"),
-    "mooncake": Sample(mooncake, "timestamp", "hash_ids"),
-}
 
 every_format = pytest.mark.parametrize("name", formats.FORMATS)
 
 
 def encode(record: Any) -> bytes:
     return json.dumps(record).encode()
+
+
+def sample(name: str, keys: list[Any], tail: int = 0, time_ms: int = 0) -> dict[str, Any]:
+    of = SAMPLES[FormatName(name)]
+    return of.record(Plain(keys, tail, time_ms, of.block))
+
+
+def read(name: str, record: Any, context: RecordContext = CONTEXT) -> Request:
+    request = formats.get(name).parse(record if isinstance(record, bytes) else encode(record), context)
+    assert request is not None
+    return request.at_block(SAMPLES[FormatName(name)].block)
 
 
 def refusal(name: str, record: bytes, context: RecordContext = CONTEXT) -> FormatError:
@@ -92,7 +48,7 @@ def test_every_format_has_a_sample() -> None:
 
 
 def test_an_unknown_format_is_refused_by_name() -> None:
-    with pytest.raises(OptionError, match="format 'csv' is unknown; use one of native, tair, mooncake"):
+    with pytest.raises(OptionError, match="format 'csv' is unknown; use one of native, tair, tair-publisher, mooncake"):
         formats.get("csv")
 
 
@@ -102,14 +58,14 @@ def test_it_knows_its_name(name: str) -> None:
 
 
 @every_format
-@pytest.mark.parametrize("tail", [0, 1, BLOCK - 1])
+@pytest.mark.parametrize("tail", [0, 1, 15])
 @pytest.mark.parametrize("keys", [[], [0], [5, 6, 7]])
 def test_a_request_is_read(name: str, keys: list[int], tail: int) -> None:
-    request = formats.get(name).parse(encode(SAMPLES[name].record(keys, tail, 3)), CONTEXT)
-    assert request is not None
+    of = SAMPLES[FormatName(name)]
+    request = read(name, sample(name, keys, tail, 3))
     assert request.block_keys.dtype == "int64"
-    assert request.block_keys.tolist() == keys
-    assert request.input_token_len == BLOCK * len(keys) + tail
+    assert request.block_keys.tolist() == of.read_as(keys)
+    assert request.input_token_len == (of.block * len(keys) + tail if of.states_length else 0)
     assert request.timestamp_ns == 3_000_000
     assert request.instance_id == "default"
     assert request.trace_id
@@ -129,10 +85,22 @@ def test_a_request_is_read(name: str, keys: list[int], tail: int) -> None:
     ],
 )
 def test_keys_are_exact_64_bit_integers(name: str, key: int, as_int64: int) -> None:
+    of = SAMPLES[FormatName(name)]
     for keys, expected in (([key], [as_int64]), ([-7, key], [-7, as_int64]), ([2**64 - 2, key], [-2, as_int64])):
-        request = formats.get(name).parse(encode(SAMPLES[name].record(keys, 0, 0)), CONTEXT)
-        assert request is not None
-        assert request.block_keys.tolist() == expected
+        texts = [str(each) for each in keys]
+        # Sixteen digits are hexadecimal there.
+        either = name == FormatName.LITELLM and any(len(text) == 16 for text in texts)
+        for written in (keys, keys if either else texts):
+            assert read(name, sample(name, written)).block_keys.tolist() == of.read_as(expected)
+
+
+@every_format
+@pytest.mark.parametrize("digits", [16, 32, 64, 128])
+def test_keys_may_be_hexadecimal(name: str, digits: int) -> None:
+    keys = [0, 255, 2**63 + 0xF5, 0xABCDEFABCDEFABCD]
+    written = [f"{key:016x}".ljust(digits, "7") for key in keys]
+    for texts in (written, [text.upper() for text in written], [*written[:3], keys[3]]):
+        assert read(name, sample(name, texts)).block_keys.tolist() == SAMPLES[FormatName(name)].read_as(keys)
 
 
 @every_format
@@ -157,7 +125,7 @@ def test_keys_are_exact_64_bit_integers(name: str, key: int, as_int64: int) -> N
     ],
 )
 def test_a_bad_key_is_refused_with_its_position(name: str, key: Any, reason: Reason) -> None:
-    error = refusal(name, encode(SAMPLES[name].record([4, key, 6], 0, 0)))
+    error = refusal(name, encode(sample(name, [4, key, 6])))
     assert error.reason is reason
     assert "[1] = " in str(error)
     assert "; send an integer" in str(error)
@@ -166,17 +134,14 @@ def test_a_bad_key_is_refused_with_its_position(name: str, key: Any, reason: Rea
 @every_format
 @pytest.mark.parametrize("keys", [5, "12", None, {"0": 1}])
 def test_keys_that_are_no_list_are_refused(name: str, keys: Any) -> None:
-    record = SAMPLES[name].record([], 0, 0)
-    record[SAMPLES[name].key_field] = keys
-    error = refusal(name, encode(record))
+    error = refusal(name, encode(put(sample(name, []), SAMPLES[FormatName(name)].keys, keys)))
     assert error.reason is Reason.KEY_TYPE
     assert "send a list of integers" in str(error)
 
 
 @every_format
 def test_absent_keys_are_refused(name: str) -> None:
-    record = SAMPLES[name].record([1], 0, 0)
-    del record[SAMPLES[name].key_field]
+    record = drop(sample(name, [1]), SAMPLES[FormatName(name)].keys)
     assert "is absent; send" in str(refusal(name, encode(record)))
 
 
@@ -203,54 +168,190 @@ def test_what_is_no_json_object_is_refused(name: str, record: bytes, reason: Rea
 
 @every_format
 def test_a_byte_order_mark_is_refused(name: str) -> None:
-    error = refusal(name, b"\xef\xbb\xbf" + encode(SAMPLES[name].record([1], 0, 0)))
+    error = refusal(name, b"\xef\xbb\xbf" + encode(sample(name, [1])))
     assert error.reason is Reason.MALFORMED_JSON
     assert "begins with a byte order mark; send UTF-8 without one" in str(error)
 
 
 @every_format
 def test_the_time_is_the_records_own_where_the_field_is_absent(name: str) -> None:
-    record = SAMPLES[name].record([1], 0, 3)
-    for absent in ({**record, SAMPLES[name].time_field: None}, record):
-        absent.pop(SAMPLES[name].time_field, None)
-        request = formats.get(name).parse(encode(absent), CONTEXT)
-        assert request is not None
-        assert request.timestamp_ns == 99
+    of = SAMPLES[FormatName(name)]
+    for absent in (put(sample(name, [1]), of.time, None), drop(sample(name, [1]), of.time)):
+        assert read(name, absent).timestamp_ns == 99
         error = refusal(name, encode(absent), RecordContext("default", 7, None))
         assert error.reason is Reason.TIME_MISSING
-        assert SAMPLES[name].time_field in str(error)
+        assert str(of.time[-1]) in str(error)
 
 
 @every_format
 @pytest.mark.parametrize("time", ["5", True, 2**63, [1]])
 def test_a_bad_time_is_refused_by_name_and_value(name: str, time: Any) -> None:
-    record = SAMPLES[name].record([1], 0, 3)
-    record[SAMPLES[name].time_field] = time
-    error = refusal(name, encode(record))
+    of = SAMPLES[FormatName(name)]
+    error = refusal(name, encode(put(sample(name, [1]), of.time, time)))
     assert error.reason is Reason.INVALID_FIELD
-    assert SAMPLES[name].time_field in str(error)
+    assert str(of.time[-1]) in str(error)
     assert repr(time) in str(error)
 
 
 @every_format
 def test_no_instance_anywhere_is_refused(name: str) -> None:
-    error = refusal(name, encode(SAMPLES[name].record([1], 0, 3)), RecordContext(None, 7, None))
+    if name == FormatName.DYNAMO:
+        assert read(name, sample(name, [1]), RecordContext(None, 7, None)).instance_id == "m"
+        record = drop(sample(name, [1]), ("request", "model"))
+    else:
+        record = sample(name, [1])
+    error = refusal(name, encode(record), RecordContext(None, 7, None))
     assert error.reason is Reason.INSTANCE_MISSING
 
 
 @every_format
 def test_unknown_fields_are_ignored(name: str) -> None:
-    record = SAMPLES[name].record([1, 2], 0, 3) | {"other": {"deep": [[1], {"keys": 2}]}}
-    request = formats.get(name).parse(encode(record), CONTEXT)
-    assert request is not None
-    assert request.block_keys.tolist() == [1, 2]
+    record = sample(name, [1, 2]) | {"other": {"deep": [[1], {"keys": 2}]}}
+    assert read(name, record).block_keys.tolist() == SAMPLES[FormatName(name)].read_as([1, 2])
 
 
 @every_format
 def test_threads_do_not_disturb_each_other(name: str) -> None:
-    records = [encode(SAMPLES[name].record(list(range(i, i + 50)), 0, i)) for i in range(400)]
+    records = [encode(sample(name, list(range(i, i + 50)), 0, i)) for i in range(200)]
     with ThreadPoolExecutor(4) as pool:
         requests = list(pool.map(lambda record: formats.get(name).parse(record, CONTEXT), records))
     assert [request.block_keys.tolist() for request in requests if request] == [
-        list(range(i, i + 50)) for i in range(400)
+        SAMPLES[FormatName(name)].read_as(range(i, i + 50)) for i in range(200)
     ]
+
+
+BAD_LINES = [
+    ("native", b'{"block_keys":[1]}', Reason.UNKNOWN_TYPE, "type is absent; send"),
+    ("tair", b'{"keys":[1]}', Reason.UNKNOWN_TYPE, "this is the trace's old form, which is not read"),
+    ("tair", b'{"type":"put","keys":[1]}', Reason.UNKNOWN_TYPE, "type = 'put' is unknown; send"),
+    ("tair-publisher", b'{"type":"get","keys":[1]}', Reason.UNKNOWN_TYPE, "'get' is unknown; send 'GetCacheLocation'"),
+    ("tair-publisher", b'{"keys":[1]}', Reason.UNKNOWN_TYPE, "type = None is unknown"),
+    (
+        "mooncake",
+        b'{"timestamp":0,"input_length":20,"hash_ids":[0,1]}',
+        Reason.LENGTH_MISMATCH,
+        "hash_ids has 2 keys, but input_length 20 has 1 blocks of 512 tokens (rounded up); send one key for each block",
+    ),
+    (
+        "bailian",
+        b'{"chat_id":1,"timestamp":0,"input_length":20,"hash_ids":[0]}',
+        Reason.LENGTH_MISMATCH,
+        "hash_ids has 1 keys, but input_length 20 has 2 blocks of 16 tokens (rounded up)",
+    ),
+    ("bailian", b'{"timestamp":0,"hash_ids":[0]}', Reason.INVALID_FIELD, "input_length is absent; send an integer"),
+    ("sglang", b'{"hash_ids":[0],"input_length":5}', Reason.INVALID_FIELD, "block_size is absent; send an integer"),
+    (
+        "sglang",
+        b'{"hash_ids":[0],"input_length":5,"block_size":1}',
+        Reason.LENGTH_MISMATCH,
+        "input_length 5 has 5 blocks of 1 tokens",
+    ),
+    (
+        "litellm",
+        b'{"prefix_block_hashes":["0123456789abcdeg"]}',
+        Reason.KEY_TYPE,
+        "prefix_block_hashes[0] = '0123456789abcdeg' writes no key; send an integer, or as a string",
+    ),
+    (
+        "litellm",
+        b'{"prefix_block_hashes":[],"prompt_tokens":-1}',
+        Reason.INVALID_FIELD,
+        "prompt_tokens = -1 is refused",
+    ),
+    ("dynamo", b'{"request":{}}', Reason.UNKNOWN_TYPE, "event_type = None is refused; send 'request_end'"),
+    ("dynamo", b'{"event_type":"request_end"}', Reason.INVALID_FIELD, "request is absent; send an object"),
+    (
+        "dynamo",
+        b'{"event_type":"request_end","request":{"replay":null}}',
+        Reason.INVALID_FIELD,
+        "replay = None is refused; send an object",
+    ),
+    ("weka", b'{"id":"s","hash_id_scope":"local"}', Reason.INVALID_FIELD, "requests = None is refused; send a list"),
+    (
+        "weka",
+        b'{"id":"s","hash_id_scope":"local","requests":[{"t":0,"in":1,"hash_ids":[]},{"t":1,"in":1,"hash_ids":[]}]}',
+        Reason.INVALID_FIELD,
+        "the record is a session of 2 requests, and a record holds one; publish the sessions' file or folder",
+    ),
+    (
+        "weka",
+        b'{"id":"s","requests":[{"t":0,"in":1,"hash_ids":[]}]}',
+        Reason.INVALID_FIELD,
+        "hash_id_scope = None is refused; send 'local' or 'global'",
+    ),
+    (
+        "weka",
+        b'{"hash_id_scope":"local","requests":[{"t":0,"in":1,"hash_ids":[]}]}',
+        Reason.INVALID_FIELD,
+        "id is absent, and the keys are local to their session; add the id",
+    ),
+    (
+        "weka",
+        b'{"id":"s","hash_id_scope":"local","requests":[{"t":0,"in":64,"hash_ids":[true]}]}',
+        Reason.KEY_TYPE,
+        "requests[0]: hash_ids[0] = True is a bool; send an integer",
+    ),
+]
+
+
+def test_every_format_has_bad_lines() -> None:
+    assert {name for name, *_ in BAD_LINES} == formats.FORMATS.keys()
+
+
+@pytest.mark.parametrize(("name", "line", "reason", "words"), BAD_LINES)
+def test_a_bad_line_is_told_in_words(name: str, line: bytes, reason: Reason, words: str) -> None:
+    error = refusal(name, line)
+    assert words in str(error)
+    assert error.reason is reason
+
+
+IGNORED = [
+    ("native", b'{"type":"write"}'),
+    ("tair", b'{"type":"write","keys":[1]}'),
+    ("tair-publisher", b'{"type":"StartWriteCache","keys":[1]}'),
+    ("tair-publisher", b'{"type":"FinishWriteCache"}'),
+    ("dynamo", b'{"event_type":"tool_end","tool":{}}'),
+    ("dynamo", b'{"timestamp":5,"event":{"event_type":"request_payload"}}'),
+]
+
+
+@pytest.mark.parametrize(("name", "line"), IGNORED)
+def test_what_is_no_request_is_ignored(name: str, line: bytes) -> None:
+    assert formats.get(name).parse(line, CONTEXT) is None
+
+
+def mutated(rng: random.Random, line: bytes) -> bytes:
+    record = bytearray(line)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(record) + 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            record[at : at + rng.randint(0, 3)] = rng.choice(
+                [b"", b"1", b"-", b"[", b"]", b"{", b"}", b",", b'"', b"\\", b".", b"e9", b"\xff", b" ", b"\0", b"null"]
+            )
+        elif kind == 1:
+            record[at:] = b""
+        elif kind == 2:
+            start = rng.randrange(len(record) + 1)
+            record[at:at] = record[start : start + rng.randint(1, 12)]
+        else:
+            record[at:at] = rng.choice([b"9" * 30, b'"\\u0000"', b"[" * 40, b"1e999999999", b'"ffffffffffffffff",'])
+    return bytes(record)
+
+
+@every_format
+def test_mutated_lines_are_requests_ignored_or_refused(name: str) -> None:
+    rng = random.Random(f"lines of {name}")
+    lines = [encode(sample(name, keys, 3, 1500)) for keys in ([1, 2**64 - 1], ["1", "-7"], [f"{7:016x}", f"{8:016x}"])]
+    read, refused = 0, 0
+    for _ in range(1500):
+        try:
+            request = formats.get(name).parse(mutated(rng, rng.choice(lines)), CONTEXT)
+        except FormatError:
+            refused += 1
+            continue
+        if request is not None:
+            assert request.block_keys.dtype == "int64"
+            assert -(2**63) <= request.timestamp_ns < 2**63
+            read += 1
+    assert min(read, refused) > 20

@@ -40,7 +40,7 @@ def summaries(trace: Path, out: Path, **options: Any) -> dict[str, dict[str, Any
     chosen = ReplayOptions(**options)
     parse = formats.line_parser(formats.get("mooncake"), chosen.default_instance(registry))
     with TraceFile(str(trace)) as lines:
-        summary = replay(lines, parse, registry, out / "facts", source=trace.name, options=chosen)
+        summary = replay(enumerate(lines, 1), parse, registry, out / "facts", source=trace.name, options=chosen)
     sink = io.BytesIO()
     with summary.path.open("rb") as facts:
         query(read_facts(facts, summary.path.name), [blocks / 1024 for blocks in CAPACITIES], sink)

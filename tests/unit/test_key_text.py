@@ -112,6 +112,12 @@ def test_a_text_that_writes_no_key_is_named(text: str) -> None:
     assert not caught.value.out_of_range
 
 
+def test_a_decimal_of_any_length_is_told_from_a_key() -> None:
+    for digits in (20, 24, 5000):
+        with pytest.raises(BlockKeyError, match="outside 64 bits"):
+            block_keys_array(["1", "9" * digits])
+
+
 def test_many_texts_take_no_loop() -> None:
     values = [f"{key:016x}" for key in range(100_000)]
     keys = block_keys_array(values)

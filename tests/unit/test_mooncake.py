@@ -105,13 +105,13 @@ def test_the_trace_id_tells_the_record() -> None:
 
 def test_the_block_size_is_checked_against_the_registered_one() -> None:
     usual = read('{"timestamp":0,"input_length":600,"hash_ids":[1,2]}')
-    usual.check_trace_block(512)
+    usual.at_block(512)
     with pytest.raises(
         TraceBlockMismatch, match=r"blocks have 512 tokens, but instance 'm' .* 256; register it with 512"
     ):
-        usual.check_trace_block(256)
+        usual.at_block(256)
     stated = read('{"timestamp":0,"input_length":600,"hash_ids":[1,2,3],"block_size":256}')
     assert stated.block_keys.tolist() == [1, 2]
-    stated.check_trace_block(256)
+    stated.at_block(256)
     with pytest.raises(TraceBlockMismatch):
-        stated.check_trace_block(512)
+        stated.at_block(512)

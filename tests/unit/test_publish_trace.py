@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from litehit.errors import OptionError, TraceError
 from service import formats
+from service.format_names import FormatName
 from service.publish_trace import Published, publish_trace
 
 
@@ -17,10 +19,12 @@ class FakePublisher:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str | None, bytes]] = []
+        self.headers: list[Mapping[str, str]] = []
         self.waits: list[float] = []
 
-    def send(self, key: str | None, value: bytes) -> None:
+    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.sent.append((key, value))
+        self.headers.append(headers or {})
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -35,7 +39,7 @@ def mooncake(time_ms: int, length: int, keys: list[int]) -> bytes:
 
 def publish(lines: list[bytes], name: str, **options: Any) -> tuple[FakePublisher, Published]:
     publisher = FakePublisher()
-    return publisher, publish_trace(lines, publisher, formats.get(name), source="trace.jsonl", **options)
+    return publisher, publish_trace(enumerate(lines, 1), publisher, formats.get(name), source="trace.jsonl", **options)
 
 
 def test_a_foreign_format_becomes_request_events() -> None:
@@ -66,7 +70,31 @@ def test_a_write_event_is_sent_as_it_is() -> None:
     line = b'{"type": "write", "anything": 1}'
     publisher, published = publish([line], "tair", instance_id="chat")
     assert publisher.sent == [("chat", line)]
+    assert publisher.headers == [{"litehit-format": "tair"}]
     assert published == Published(1, 0, None)
+
+
+def test_raw_records_carry_their_format() -> None:
+    line = mooncake(3, 1000, [1, 2])
+    publisher, published = publish([line], "mooncake", instance_id="chat", raw=True)
+    assert publisher.sent == [("chat", line)]
+    assert publisher.headers == [{"litehit-format": "mooncake"}]
+    assert published == Published(1, 0, None)
+
+
+def test_no_header_where_the_topic_has_the_format() -> None:
+    line = mooncake(3, 1000, [1, 2])
+    raw, _ = publish([line], "mooncake", instance_id="chat", raw=True, topic_format=FormatName.MOONCAKE)
+    assert raw.headers == [{}]
+    native, _ = publish([line], "mooncake", instance_id="chat", topic_format=FormatName.MOONCAKE)
+    assert native.headers == [{"litehit-format": "native"}]
+
+
+def test_keys_that_the_registered_block_makes_clear_are_sent_as_they_are() -> None:
+    line = b'{"startTime": 1, "prompt_tokens": 20, "prefix_block_hashes": ["00000000000000aa"]}'
+    publisher, _ = publish([line], "litellm", instance_id="chat")
+    assert publisher.sent == [("chat", line)]
+    assert publisher.headers == [{"litehit-format": "litellm"}]
 
 
 def test_a_line_that_is_not_of_the_format_is_sent_and_told() -> None:
@@ -83,7 +111,7 @@ def test_a_line_that_is_not_of_the_format_is_sent_and_told() -> None:
 def test_a_wrong_format_sends_nothing() -> None:
     publisher = FakePublisher()
     with pytest.raises(TraceError, match=r"trace\.jsonl: line 1: .*is it of format native\?"):
-        publish_trace([mooncake(0, 5, [1])], publisher, formats.get("native"), source="trace.jsonl")
+        publish_trace([(1, mooncake(0, 5, [1]))], publisher, formats.get("native"), source="trace.jsonl")
     assert publisher.sent == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from litehit.registry import Registry
 from litehit.request import Request
 from service import formats
-from service.formats.base import RecordContext
+from service.formats.base import RecordContext, TraceFormat
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.read_ahead import ReadAhead, ReadFailure
@@ -69,7 +69,7 @@ def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None
 
 
 def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[int, Lane]) -> None:
-    class Broken:
+    class Broken(TraceFormat):
         name = "broken"
 
         def parse(self, record: bytes, context: RecordContext) -> Request | None:

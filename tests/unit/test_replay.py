@@ -48,7 +48,7 @@ def run(
     """The rows of the facts file."""
     chosen = ReplayOptions(**options)
     parse = formats.line_parser(formats.get(format_name), chosen.default_instance(registry))
-    summary = replay(lines, parse, registry, out, source="x.jsonl", options=chosen)
+    summary = replay(enumerate(lines, 1), parse, registry, out, source="x.jsonl", options=chosen)
     assert summary.path == out / "litehit_facts.csv"
     header, *rows = summary.path.read_text().splitlines()
     assert header == HEADER
@@ -94,7 +94,7 @@ def test_write_events_and_blank_lines_are_left_out(tmp_path: Path) -> None:
     lines = [b"", line("a", 1, [1]) + b"\n", b'{"type":"write","keys":[1]}\n', b" \r\n", line("a", 2, [1]) + b"\r\n"]
     parse = formats.line_parser(formats.get("native"), None)
     seen: list[int] = []
-    summary = replay(lines, parse, REGISTRY, tmp_path, progress=seen.append)
+    summary = replay(enumerate(lines, 1), parse, REGISTRY, tmp_path, progress=seen.append)
     assert summary == ReplaySummary(tmp_path / "litehit_facts.csv", lines=5, requests=2, ignored=1, facts=2)
     assert seen == [5]
 
@@ -195,7 +195,7 @@ def test_a_file_that_breaks_off_fails(tmp_path: Path) -> None:
         raise OSError("truncated")
 
     with pytest.raises(TraceError, match=r"x: cannot be read beyond line 0 \(truncated\)"):
-        replay(broken(), formats.line_parser(formats.get("native"), None), REGISTRY, tmp_path, source="x")
+        replay(enumerate(broken(), 1), formats.line_parser(formats.get("native"), None), REGISTRY, tmp_path, source="x")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from litehit.registry import Registry
 from schemas.dead_letter import REASON_HEADER, SOURCE_HEADER
+from service import formats
 from service.archive.catalog import Catalog
 from service.archive.chain import Chain
 from service.archive.decode import FetchedFacts, decode, source_header
@@ -24,6 +25,7 @@ from service.verify.found import GAP, FoundOrGap, of_segments, of_topic
 from service.verify.partition import Audited, Cut, Streams, audit_partition
 from tests import lanes_harness as harness
 
+NATIVE = formats.get("native")
 KEY = ChainKey("facts", "generation", 2)
 SEGMENT_FACTS = 40
 COUNT = 150
@@ -85,7 +87,7 @@ class World:
             of_segments(catalog, chain),
             chain,
         )
-        return audit_partition(lane, streams, cut, repeats=self.repeats)
+        return audit_partition(lane, NATIVE, streams, cut, repeats=self.repeats)
 
 
 @pytest.fixture
@@ -330,5 +332,5 @@ def test_the_streams_are_read_only_as_far_as_they_are_compared(world: World, mon
     letters = of_topic(world.letters, 0, "requests/2")
     streams = Streams(requests(), counted(of_topic(world.facts, 0, "requests/2")), letters, iter([GAP]), Chain(KEY))
     cut = Cut(0, world.consumed, world.consumed, 0, world.facts[-1].offset + 1, 4)
-    assert audit_partition(world.lane(), streams, cut, repeats=False).facts == taken
+    assert audit_partition(world.lane(), NATIVE, streams, cut, repeats=False).facts == taken
     assert max(ahead) <= 1

@@ -1,0 +1,73 @@
+"""The format `dynamo`: Dynamo's request trace, `dynamo.request.trace.v1`, bare or as its file sinks wrap it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.fast_object import Member, Wanted
+from service.formats.fields import integer, key_list, read_members, text, time_ns
+from service.formats.prefix_blocks import full_block_keys
+
+_NS_PER_MS = 1_000_000
+_REQUEST_END = "request_end"
+_EVENT: Wanted = {
+    "event_type": Member.VALUE,
+    "request": {
+        "request_id": Member.VALUE,
+        "model": Member.VALUE,
+        "request_received_ms": Member.VALUE,
+        "replay": {
+            "trace_block_size": Member.VALUE,
+            "input_length": Member.VALUE,
+            "input_sequence_hashes": Member.KEYS,
+        },
+    },
+}
+_WANTED: Wanted = {**_EVENT, "event": _EVENT}
+
+
+class DynamoFormat(TraceFormat):
+    """Prefix keys of all blocks, the partial last one included: that one is dropped.
+
+    A record is written when its request ends, and its time is when it was received: a file is put in that order. Events
+    other than a request's end are ignored. The model is the instance where nothing else names one.
+    """
+
+    name = "dynamo"
+    reorder_seconds = 600.0
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """See `TraceFormat.parse`."""
+        fields = read_members(record, _WANTED)
+        event = _object(fields, "event") if "event_type" not in fields and "event" in fields else fields
+        kind = event.get("event_type")
+        if type(kind) is not str:
+            raise FormatError(Reason.UNKNOWN_TYPE, f"event_type = {shown(kind)} is refused; send {_REQUEST_END!r}")
+        if kind != _REQUEST_END:
+            return None
+        request = _object(event, "request")
+        replay = _object(request, "replay")
+        input_length = integer(replay, "input_length", minimum=0)
+        block = integer(replay, "trace_block_size", minimum=1)
+        hashes = key_list(replay, "input_sequence_hashes")
+        instance_id = text(request, "model") if context.instance_id is None else None
+        received_ns = time_ns(request, "request_received_ms", _NS_PER_MS)
+        return Request(
+            instance_id=instance_of(instance_id, context),
+            trace_id=text(request, "request_id") or f"{self.name}-{context.position}",
+            timestamp_ns=time_of(received_ns, context, "request_received_ms"),
+            block_keys=full_block_keys(hashes, input_length, block, "input_sequence_hashes"),
+            input_token_len=input_length,
+            trace_block_size_tokens=block,
+        )
+
+
+def _object(fields: dict[str, Any], field: str) -> dict[str, Any]:
+    value = fields.get(field)
+    if not isinstance(value, dict):
+        what = f"{field} = {shown(value)} is refused" if field in fields else f"{field} is absent"
+        raise FormatError(Reason.INVALID_FIELD, f"{what}; send an object")
+    return value

@@ -1,0 +1,162 @@
+"""The format `weka`: agent sessions as kv-cache-tester keeps them, one JSON object a session."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from litehit.curves import Int64Array
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.fields import integer, key_list, read_object, text, time_ns
+
+DEFAULT_BLOCK_SIZE_TOKENS = 64
+_NS_PER_S = 1_000_000_000
+_SUBAGENT = "subagent"
+_LOCAL, _GLOBAL = "local", "global"
+
+
+class _Leaf(NamedTuple):
+    """An entry of a session.
+
+    Attributes:
+        where: its place, such as `requests[3].requests[0]`.
+        fields: its members.
+    """
+
+    where: str
+    fields: dict[str, Any]
+
+
+class WekaFormat(TraceFormat):
+    """Prefix keys of full blocks; times are seconds from the session's start, those of a sub-agent too.
+
+    A record is a session of one request: what a producer sends request by request, and what `read_session` makes of
+    longer ones. Keys of scope `local` are made global by a permutation of all keys that the session's id chooses:
+    inside a session they stay apart, and two sessions meet as seldom as two hashes do.
+    """
+
+    name = "weka"
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """See `TraceFormat.parse`."""
+        session = read_object(record)
+        leaves = list(_leaves(session))
+        if len(leaves) != 1:
+            raise FormatError(
+                Reason.INVALID_FIELD,
+                f"the record is a session of {len(leaves)} requests, and a record holds one; publish the sessions' "
+                f"file or folder, which puts their requests in order of time",
+            )
+        where, fields = leaves[0]
+        try:
+            session_id = text(session, "id")
+            keys = key_list(fields, "hash_ids")
+            if _is_local(session):
+                keys = _made_global(keys, session_id)
+            return Request(
+                instance_id=instance_of(None, context),
+                trace_id=f"{session_id or self.name}-{context.position}",
+                timestamp_ns=time_of(time_ns(fields, "t", _NS_PER_S), context, "t"),
+                block_keys=keys,
+                input_token_len=integer(fields, "in", minimum=0),
+                trace_block_size_tokens=integer(session, "block_size", 1, DEFAULT_BLOCK_SIZE_TOKENS),
+            )
+        except FormatError as error:
+            raise FormatError(error.reason, f"{where}: {error}") from None
+
+
+class SessionOfOne(NamedTuple):
+    """A request of a session, by itself.
+
+    Attributes:
+        timestamp_ns: its time.
+        record: a session that holds nothing else.
+    """
+
+    timestamp_ns: int
+    record: bytes
+
+
+class Session(NamedTuple):
+    """A session as a file holds it.
+
+    Attributes:
+        local_id: its id where its keys are local to it; None where they are global.
+        requests: each by itself, those of sub-agents included, in the order in which they stand.
+    """
+
+    local_id: str | None
+    requests: Iterator[SessionOfOne]
+
+
+def read_session(record: bytes) -> Session:
+    """Split a session.
+
+    Raises:
+        FormatError: the record is no session; also while its requests are iterated.
+    """
+    session = read_object(record)
+    return Session(text(session, "id") if _is_local(session) else None, _sessions_of_one(session))
+
+
+def _sessions_of_one(session: dict[str, Any]) -> Iterator[SessionOfOne]:
+    shared = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
+    for where, fields in _leaves(session):
+        time = time_ns(fields, "t", _NS_PER_S)
+        if time is None:
+            raise FormatError(Reason.TIME_MISSING, f"{where}: t is absent; add it")
+        kept = {name: fields[name] for name in ("in", "hash_ids") if name in fields}
+        # The time's own text: a number with a fraction is none of json's types here.
+        text_of_one = json.dumps({**shared, "requests": [{**kept, "t": None}]}, default=str)
+        head, _, tail = text_of_one.rpartition("null")
+        yield SessionOfOne(time, f"{head}{fields['t']}{tail}".encode())
+
+
+def _leaves(session: dict[str, Any]) -> Iterator[_Leaf]:
+    """The requests of a session in the order in which they stand."""
+    under_way = [_requests("", session)]
+    while under_way:
+        entry = next(under_way[-1], None)
+        if entry is None:
+            under_way.pop()
+        elif entry.fields.get("type") == _SUBAGENT:
+            under_way.append(_requests(f"{entry.where}.", entry.fields))
+        else:
+            yield entry
+
+
+def _requests(prefix: str, holder: dict[str, Any]) -> Iterator[_Leaf]:
+    requests = holder.get("requests")
+    if not isinstance(requests, list):
+        raise FormatError(Reason.INVALID_FIELD, f"{prefix}requests = {shown(requests)} is refused; send a list")
+    for position, fields in enumerate(requests):
+        where = f"{prefix}requests[{position}]"
+        if not isinstance(fields, dict):
+            raise FormatError(Reason.INVALID_FIELD, f"{where} = {shown(fields)} is refused; send an object")
+        yield _Leaf(where, fields)
+
+
+def _is_local(session: dict[str, Any]) -> bool:
+    scope = session.get("hash_id_scope")
+    if isinstance(scope, str) and scope in {_LOCAL, _GLOBAL}:
+        return scope == _LOCAL
+    raise FormatError(
+        Reason.INVALID_FIELD, f"hash_id_scope = {shown(scope)} is refused; send {_LOCAL!r} or {_GLOBAL!r}"
+    )
+
+
+def _made_global(keys: Int64Array, session_id: str | None) -> Int64Array:
+    if session_id is None:
+        raise FormatError(Reason.INVALID_FIELD, "id is absent, and the keys are local to their session; add the id")
+    salt = int.from_bytes(hashlib.blake2b(session_id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    # The finaliser of splitmix64, which is a permutation of 64-bit words.
+    mixed = keys.view(np.uint64) + np.uint64(salt)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)

@@ -1,0 +1,94 @@
+"""A file or folder of agent sessions (format `weka`) as one trace, merged by time in bounded memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from litehit.errors import TraceError
+from service.formats.base import FormatError, TraceFormat
+from service.formats.weka import WekaFormat, read_session
+from service.trace_file import STANDARD_INPUT, TraceFile
+
+_SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
+
+
+def session_files(folder: str) -> list[str]:
+    """The files in a folder that hold sessions, by name.
+
+    Raises:
+        TraceError: it has none.
+    """
+    files = sorted(str(path) for path in Path(folder).rglob("*") if path.name.endswith(_SUFFIXES))
+    if not files:
+        raise TraceError(folder, None, f"holds no session; put files there that end in {' or '.join(_SUFFIXES[:2])}")
+    return files
+
+
+class SessionTrace:
+    """The requests of sessions in order of time, each as a session of one; those of one time as they stand.
+
+    Memory: one file's line, and a few integers a request; the requests lie in a temporary file in between.
+
+    Args:
+        files: their names; each holds a session a line, or one session over any number of lines.
+        opened: the first of them, where it is open already.
+
+    Attributes:
+        size: bytes of all files; None for standard input.
+        trace_format: how a request is read.
+    """
+
+    trace_format: TraceFormat = WekaFormat()
+
+    def __init__(self, files: Sequence[str], opened: TraceFile | None = None) -> None:
+        self._files = files
+        self._read = 0
+        self._current = opened
+        self.size = None if files[0] == STANDARD_INPUT else sum(Path(file).stat().st_size for file in files)
+
+    def position(self) -> int:
+        """Bytes of the files read so far."""
+        return self._read + (0 if self._current is None else self._current.position())
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        with tempfile.TemporaryFile() as kept:
+            places: list[tuple[int, int, int]] = []
+            end = 0
+            for time, record in self._requests():
+                kept.write(record)
+                places.append((time, end, len(record)))
+                end += len(record)
+            places.sort()
+            for number, (_, start, length) in enumerate(places, 1):
+                kept.seek(start)
+                yield number, kept.read(length)
+
+    def _requests(self) -> Iterator[tuple[int, bytes]]:
+        seen: dict[str, str] = {}
+        for file in self._files:
+            with self._current or TraceFile(file) as lines:
+                self._current = lines
+                for number, record in _records(lines):
+                    try:
+                        session = read_session(record)
+                        if session.local_id is not None and (other := seen.setdefault(session.local_id, file)) != file:
+                            raise TraceError(
+                                file, number, f"session {session.local_id!r} is in {other} too; keep one of them"
+                            )
+                        yield from session.requests
+                    except FormatError as error:
+                        raise TraceError(file, number, str(error)) from None
+                self._read += lines.size or 0
+                self._current = None
+
+
+def _records(lines: TraceFile) -> Iterator[tuple[int | None, bytes]]:
+    """Sessions, with their lines where a line holds one."""
+    if b"".join(lines.peek(1)).strip() == b"{":
+        yield None, b"\n".join(lines)
+        return
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line

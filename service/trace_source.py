@@ -1,0 +1,104 @@
+"""A trace of any format, opened: its records, numbered, in the order in which they are to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from litehit.errors import OptionError
+from service import formats
+from service.format_names import AUTO, FormatName
+from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.recognise import FIRST_LINES, recognise
+from service.reorder import NumberedLine, in_time_order
+from service.trace_file import TraceFile
+from service.trace_sessions import SessionTrace, session_files
+
+_NS_PER_S = 1_000_000_000
+_ANY = RecordContext("", 0, 0)
+
+
+class Trace(Protocol):
+    """Records with their numbers, and how far they are read."""
+
+    @property
+    def trace_format(self) -> TraceFormat:
+        """How a record is read."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """Bytes there are; None where that is not known."""
+        ...
+
+    def position(self) -> int:
+        """Bytes read so far."""
+        ...
+
+    def __iter__(self) -> Iterator[NumberedLine]:
+        """Each record with its number: that of its line, or of its place where records do not lie in lines."""
+        ...
+
+
+class LineTrace:
+    """A trace of one record a line.
+
+    Args:
+        lines: the file.
+        trace_format: how a record is read.
+        reorder_seconds: records are put in order of their times where they stand so far apart.
+    """
+
+    def __init__(self, lines: TraceFile, trace_format: TraceFormat, reorder_seconds: float) -> None:
+        self._lines = lines
+        self.trace_format = trace_format
+        self._window_ns = round(reorder_seconds * _NS_PER_S)
+        self.size = lines.size
+
+    def position(self) -> int:
+        """See `Trace.position`."""
+        return self._lines.position()
+
+    def __iter__(self) -> Iterator[NumberedLine]:
+        numbered = enumerate(self._lines, 1)
+        if not self._window_ns:
+            return numbered
+        return in_time_order(numbered, self._time_of, self._window_ns)
+
+    def _time_of(self, line: bytes) -> int | None:
+        try:
+            request = self.trace_format.parse(line, _ANY)
+        except FormatError:  # told where it is read
+            return None
+        return None if request is None else request.timestamp_ns
+
+
+@contextmanager
+def open_trace(name: str, format_name: str, reorder_seconds: float | None = None) -> Iterator[Trace]:
+    """Open a trace while the block runs.
+
+    Args:
+        name: a file, .gz and .zst too; `-` is standard input; of sessions also a folder.
+        format_name: of its records; `auto`: the one that the first lines are of. A folder is one of sessions.
+        reorder_seconds: as in `LineTrace`; None: the format's own.
+
+    Raises:
+        OptionError: `reorder_seconds` is no number of seconds, or the format is unknown.
+        TraceError: the format can't be recognised, or a folder holds no session.
+    """
+    if reorder_seconds is not None and not 0 <= reorder_seconds < float("inf"):
+        raise OptionError(f"reorder {reorder_seconds} is no number of seconds; give 0 or more")
+    if Path(name).is_dir():
+        if format_name not in {AUTO, FormatName.WEKA}:
+            raise OptionError(f"{name} is a folder, and format {format_name} lies in one file; name that")
+        yield SessionTrace(session_files(name))
+        return
+    with TraceFile(name) as lines:
+        trace_format = formats.get(recognise(name, lines.peek(FIRST_LINES)) if format_name == AUTO else format_name)
+        if trace_format.name == FormatName.WEKA:
+            yield SessionTrace([name], lines)
+        else:
+            window = trace_format.reorder_seconds if reorder_seconds is None else reorder_seconds
+            yield LineTrace(lines, trace_format, window)

@@ -1,0 +1,70 @@
+"""A trace opens as its format says: in its lines, in order of time, from a folder."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from litehit.errors import OptionError
+from service.trace_source import open_trace
+from tests.format_samples import Plain, dynamo, mooncake, weka
+
+
+def dynamo_lines(*times: int) -> bytes:
+    records = [dynamo(Plain([1], 0, time, 16)) for time in times]
+    wrapped = [{"timestamp": 5, "event": record} if place % 2 else record for place, record in enumerate(records)]
+    return "".join(json.dumps(record) + "\n" for record in wrapped).encode()
+
+
+def numbers(path: Path, format_name: str, reorder: float | None = None) -> list[int]:
+    with open_trace(str(path), format_name, reorder) as trace:
+        return [number for number, _ in trace]
+
+
+def test_dynamo_is_put_in_order_of_receipt(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl.gz"
+    path.write_bytes(gzip.compress(dynamo_lines(5000, 1000, 3000)))
+    assert numbers(path, "auto") == numbers(path, "dynamo") == [2, 3, 1]
+    assert numbers(path, "dynamo", 0) == [1, 2, 3]
+    assert numbers(path, "dynamo", 1.5) == [2, 3, 1]
+
+
+def test_any_format_may_be_put_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    lines = [json.dumps(mooncake(Plain([1], 0, time, 512))) for time in (7, 3, 5)]
+    path.write_text("\n".join([lines[0], "no record", *lines[1:]]))
+    assert numbers(path, "mooncake") == [1, 2, 3, 4]
+    assert numbers(path, "mooncake", 1) == [2, 3, 4, 1]
+
+
+def test_sessions_are_recognised_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = json.dumps(weka(Plain([1], 0, 5, 64))).encode() + b"\n"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    with open_trace("-", "auto") as trace:
+        assert trace.trace_format.name == "weka"
+        assert trace.size is None
+        assert len(list(trace)) == 1
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_a_window_that_is_none(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(OptionError, match="is no number of seconds; give 0 or more"):
+        numbers(tmp_path, "dynamo", seconds)
+
+
+def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="is a folder, and format mooncake lies in one file"):
+        numbers(tmp_path, "mooncake")
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"{}")
+    with pytest.raises(OptionError, match="format 'csv' is unknown"):
+        numbers(path, "csv")
