@@ -14,6 +14,8 @@ from service.settings import KAFKA_LOGGER, LogFormat, Settings
 
 _REPEAT_SECONDS = 30.0
 _LEVELS = logging.getLevelNamesMapping()
+# Without the variables of each frame: they are thousands of lines, and may hold a password.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
 
 
 def configure_logs(settings: Settings) -> None:
@@ -27,9 +29,11 @@ def configure_logs(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        [_TRACEBACKS, structlog.processors.JSONRenderer()]
         if settings.log_format is LogFormat.JSON
-        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        else [
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        ]
     )
     structlog.configure(
         processors=[*shared, *last],
