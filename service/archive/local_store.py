@@ -111,7 +111,14 @@ class LocalStore:
         return self.root / check_path(path)
 
     def _walk(self, top: Path) -> Iterator[StoredFile]:
-        for folder, _, names in os.walk(top):
+        def refuse(error: OSError) -> None:
+            # What can't be read is not empty. A folder that is not there is, but for the store itself.
+            if not isinstance(error, FileNotFoundError):
+                raise error
+
+        if not self.root.is_dir():
+            raise StoreError(f"store {self.url}: the folder is gone; is its volume mounted?")
+        for folder, _, names in os.walk(top, onerror=refuse):
             for name in names:
                 if name.startswith(_TEMPORARY):
                     continue

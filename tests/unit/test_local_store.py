@@ -133,6 +133,21 @@ def test_an_unusable_folder_says_so(tmp_path: Path) -> None:
     assert not (tmp_path / "absent").exists()
 
 
+def test_what_cant_be_listed_is_not_empty(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    store.create("facts/topic/segment", b"facts")
+    assert store.list("snapshots") == []
+    (tmp_path / "store/elsewhere").touch()
+    with pytest.raises(StoreError, match="elsewhere: Not a directory"):
+        store.list("elsewhere")
+    (tmp_path / "store").rename(tmp_path / "away")
+    for prefix in ("", "facts"):
+        with pytest.raises(StoreError, match="the folder is gone"):
+            store.list(prefix)
+    (tmp_path / "away").rename(tmp_path / "store")
+    assert [file.path for file in store.list("facts")] == ["facts/topic/segment"]
+
+
 def test_a_file_url_is_a_folder_and_an_unknown_scheme_is_refused(tmp_path: Path) -> None:
     open_store(f"file://{tmp_path}/store").create("a", b"x")
     assert (tmp_path / "store" / "a").read_bytes() == b"x"
