@@ -88,7 +88,7 @@ class PagesFolder:
             with path.open("rb") as file:
                 content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             return decode(info, content)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # why there is none, `_keep` will tell
             return None
         except (OSError, ValueError, PagesDamaged) as error:
             _log.warning("index_pages_rebuilt", path=str(path), reason=str(error))
@@ -112,6 +112,8 @@ class PagesFolder:
     def _remove(self, path: Path) -> None:
         try:
             path.unlink(missing_ok=True)
+        except NotADirectoryError:
+            return
         except OSError as error:
             _log.warning("index_pages_not_removed", path=str(path), error=str(error))
 
