@@ -23,6 +23,7 @@ from service.api.kept_answers import KeptAnswers
 from service.api.parameters import FactsSelected, refuse_other_units
 from service.api.selection import Selection
 from service.api.windows import TimeWindow
+from service.errors import ServiceError
 
 JSON = "application/json"
 _GZIP = 16 + zlib.MAX_WBITS
@@ -186,3 +187,6 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send_soon)
         except (TimeoutError, ClientDisconnect):
             _log.warning("answer_not_taken", path=scope["path"], waited_seconds=STALLED_SECONDS)
+        except ServiceError as error:
+            # It is too late for a problem document. The server closes the connection of what was not sent to its end.
+            _log.error("answer_cut_off", path=scope["path"], error=str(error))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from litehit.curves import FlatCurves
 from litehit.facts import FactBatch
@@ -172,3 +173,28 @@ def test_an_answer_that_is_not_taken_is_given_up(tmp_path: Path, monkeypatch: py
         parts = 0
         call(archive.app, "/query/requests", "capacity_gb=1", send)
         assert parts == 3
+
+
+def test_an_answer_that_damage_cuts_off_is_told_in_a_line(tmp_path: Path) -> None:
+    archive = ApiArchive(tmp_path)
+    for _ in range(2):
+        archive.append_rows(CHAIN, facts(8_000, 1))
+        archive.publish(CHAIN)
+    archive.follow()
+    second = tmp_path / archive.catalog.view.segments[1].path
+    content = bytearray(second.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    second.write_bytes(content)
+    messages: list[Any] = []
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    with capture_logs() as logs:
+        call(archive.app, "/query/requests", "capacity_gb=1", send)
+    assert messages[0]["status"] == 200
+    assert messages[-1]["more_body"]  # so that the server closes the connection and the reader sees it
+    (told,) = logs
+    assert (told["event"], told["path"]) == ("answer_cut_off", "/query/requests")
+    assert "damaged" in told["error"]
+    call(archive.app, "/query", "capacity_gb=1", Sent())  # the rest goes on
