@@ -79,7 +79,10 @@ class WindowAnswer(_Answer):
 
 
 class MissingFacts(_Answer):
-    """Offsets whose facts no segment holds, though later ones do: a file was lost, or can't be read."""
+    """Offsets whose facts no segment holds, though later ones do.
+
+    A file was lost or can't be read, or the facts had expired before they were archived.
+    """
 
     from_offset: Count = Field(description="the first of them", examples=[51000])
     to_offset: Count = Field(description="the first past them", examples=[52000])
@@ -99,7 +102,7 @@ class AsOf(_Answer):
     )
     next_offset: Count = Field(description="offset of the first fact that is not counted", examples=[12031])
     missing: list[MissingFacts] = Field(
-        description="what is not counted between them, and should be; empty where nothing is missing", examples=[[]]
+        description="what is not counted between them; empty where nothing is missing", examples=[[]]
     )
     time: Time | None = Field(description="time of the newest request counted; null without any")
     time_ns: int | None = Field(description="`time` in nanoseconds since the epoch", examples=[1738315800123456789])

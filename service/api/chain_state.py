@@ -18,7 +18,7 @@ class Extent:
 
     Attributes:
         start_offset: where its facts begin, behind those that retention removed; else 0.
-        missing: offsets, as (first, first no longer missing), that no segment holds and should.
+        missing: offsets, as (first, first no longer missing), whose facts no segment holds.
     """
 
     start_offset: int = 0

@@ -30,12 +30,6 @@ class PinnedChain:
         """Behind the last fact of both."""
         return max(_end(self.chain), self.tail.end_offset)
 
-    @property
-    def missing(self) -> list[tuple[int, int]]:
-        """Offsets that no segment covers although they are in the chain."""
-        holes = [(one.base_offset, one.end_offset) for one in self.chain.holes]
-        return sorted([*holes, *((one.base_offset, one.end_offset) for one in self.chain.gaps)])
-
 
 class FactLog:
     """Reads facts from the store and from the open tails of this process.

@@ -110,4 +110,4 @@ class StoreFollower:
 
 
 def _extent(chain: Chain) -> Extent:
-    return Extent(chain.start_offset, tuple((hole.base_offset, hole.end_offset) for hole in chain.holes))
+    return Extent(chain.start_offset, chain.missing)

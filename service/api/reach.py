@@ -13,7 +13,7 @@ class Reach:
         next_offset: first offset past them.
         first_time_ns, last_time_ns: earliest and latest time of a fact, in nanoseconds.
         start_offset: where they begin, behind those that retention removed; else 0.
-        missing: offsets, as (first, first no longer missing), whose facts no segment holds and should.
+        missing: offsets, as (first, first no longer missing), whose facts no segment holds.
     """
 
     next_offset: int

@@ -116,6 +116,13 @@ class Chain:
         return tuple(Gap(one.base_offset, one.gap_end) for one in self.segments if one.gap_end is not None)
 
     @property
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """Offsets behind its start whose facts it lacks, as (first, first no longer missing): holes and gaps."""
+        holes = [(one.base_offset, one.end_offset) for one in self.holes]
+        gaps = [(one.base_offset, one.end_offset) for one in self.gaps]
+        return tuple(sorted((first, end) for first, end in (*holes, *gaps) if end > self.start_offset))
+
+    @property
     def damaged_end(self) -> tuple[SegmentError, ...]:
         """The damaged files behind the last segment that counts: what they held, and how far, is unknown."""
         end = self.end_offset

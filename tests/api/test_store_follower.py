@@ -24,6 +24,7 @@ from service.archive.retention import remove_older
 from service.archive.segment import ChainKey, SegmentInfo, describe, segment_path
 from service.archive.segment_writer import encode
 from service.archive.store import Store, StoredFile
+from tests.chains import put
 from tests.histories import fact, rows_of
 
 CHAIN = ChainKey("litehit.facts", "g1", 0)
@@ -243,6 +244,15 @@ def test_a_missing_segment_in_the_middle_is_told(scene: Scene) -> None:
     ((_, reach),) = scene.index.as_of()
     assert reach.missing == ()
     assert times(scene) == sum(one.input_token_len for one in facts)
+
+
+def test_facts_that_expired_before_they_were_archived_are_missing_too(scene: Scene) -> None:
+    put(scene.store, 0, 2)
+    put(scene.store, 2, 6, gap_end=4)
+    put(scene.store, 8, 10)
+    scene.refresh()
+    ((_, reach),) = scene.index.as_of()
+    assert reach.missing == ((2, 4), (6, 8))
 
 
 def test_a_segment_that_is_lost_while_it_is_followed(scene: Scene) -> None:

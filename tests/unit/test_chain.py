@@ -88,6 +88,7 @@ def test_a_damaged_last_segment_hides_the_end_and_an_earlier_one_does_not() -> N
 def test_gaps_are_data_and_no_faults() -> None:
     chain = Chain.of(KEY, [replace(segment(0, 20), gap_end=7), segment(20, 30), replace(segment(30, 40), gap_end=31)])
     assert chain.gaps == (Gap(0, 7), Gap(30, 31))
+    assert chain.missing == ((0, 7), (30, 31))
     assert chain.faults == ()
     assert chain.next_offset == 40
 
