@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from itertools import chain
@@ -13,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from litehit.query import query_lines
 from litehit.totals import SlotTotals
 from service.api.answering import not_modified, send, state_tag, stream, validators
+from service.api.as_of_header import DESCRIPTIONS, as_of_headers
 from service.api.cursor import encode_cursor
 from service.api.fact_log import FactLog, PinnedChain
 from service.api.fact_page import read_page
@@ -28,11 +28,7 @@ _CALLS = 8  # that read facts at the same time
 
 _AS_OF_HEADER: dict[str, Any] = {
     **VALIDATORS,
-    "LiteHit-As-Of": {
-        "description": "JSON: for each partition the facts looked at, all before `next_offset` and none after, but for "
-        "those from `start_offset` back, which expired, and the ranges of offsets in `missing`, which no segment holds",
-        "schema": {"type": "string"},
-    },
+    **DESCRIPTIONS,
 }
 _FACTS_HEADERS: dict[str, Any] = {
     **_AS_OF_HEADER,
@@ -134,18 +130,6 @@ def _started(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 def _as_of(request: Request, chains: Sequence[PinnedChain]) -> dict[str, str]:
     """Headers that say which facts an answer is about."""
-    as_of = json.dumps(
-        [
-            {
-                "topic": one.chain.key.topic,
-                "generation": one.chain.key.generation,
-                "partition": one.chain.key.partition,
-                "start_offset": one.chain.start_offset,
-                "next_offset": one.end_offset,
-                "missing": one.missing,
-            }
-            for one in chains
-        ],
-        separators=(",", ":"),
-    )
-    return {**validators(state_tag(request, as_of)), "LiteHit-As-Of": as_of}
+    # Whole, and not only what the header has room for.
+    state = str([(one.chain.key, one.chain.start_offset, one.end_offset, one.chain.missing) for one in chains])
+    return {**validators(state_tag(request, state)), **as_of_headers(chains)}

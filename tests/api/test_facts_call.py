@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,8 +70,8 @@ def test_pages_give_every_fact_once_as_it_stands_on_the_topic(archive: ApiArchiv
     assert b"".join(one.content for one in answers) == lines(archive.facts[FIRST] + archive.facts[SECOND])
     assert all(one.headers["content-type"] == "application/x-ndjson" for one in answers)
     assert all(one.content.count(b"\n") == limit for one in answers[:-1])
-    as_of = json.loads(answers[0].headers["litehit-as-of"])
-    assert [(one["partition"], one["next_offset"], one["missing"]) for one in as_of] == [(0, 9, []), (1, 5, [])]
+    reached = {"0": [0, 9], "1": [0, 5]}
+    assert json.loads(answers[0].headers["litehit-as-of"]) == {FIRST.topic: {FIRST.generation: reached}}
 
 
 def test_a_cursor_survives_merged_segments_and_waits_for_facts_to_come(archive: ApiArchive, client: Client) -> None:
@@ -134,6 +137,23 @@ def test_what_is_no_cursor_is_refused(client: Client, cursor: str) -> None:
 )
 def test_a_cursor_comes_back(offsets: dict[ChainKey, int]) -> None:
     assert decode_cursor(encode_cursor(offsets)) == offsets
+
+
+def test_a_cursor_of_many_generations_fits_a_url() -> None:
+    offsets = {
+        ChainKey("litehit.facts", hashlib.md5(bytes([number])).hexdigest(), partition): 10**6 + 7 * number + partition
+        for number in range(150)
+        for partition in range(4)
+    }
+    cursor = encode_cursor(offsets)
+    assert len(cursor) < 8000  # of one line of a request, what common servers and proxies take
+    assert decode_cursor(cursor) == offsets
+
+
+def test_a_cursor_that_would_unpack_to_more_than_memory_is_refused() -> None:
+    cursor = base64.urlsafe_b64encode(zlib.compress(b" " * 2**25)).decode()
+    with pytest.raises(ValueError, match="is no cursor"):
+        decode_cursor(cursor)
 
 
 @pytest.mark.parametrize(
