@@ -17,8 +17,8 @@ MAX_LENGTH = 4000
 DESCRIPTIONS: dict[str, Any] = {
     AS_OF: {
         "description": "JSON: {topic: {generation: {partition: [start_offset, next_offset, ...]}}}, the facts looked "
-        "at of each partition: all from `start_offset`, before which they expired, to before `next_offset`. What follows "
-        "are pairs: the offsets from the first to before the second are missing, for no segment holds them",
+        "at of each partition: all from `start_offset`, before which they expired, to before `next_offset`. What "
+        "follows are pairs: the offsets from the first to before the second are missing, for no segment holds them",
         "schema": {"type": "string"},
     },
     OMITTED: {
