@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -171,9 +172,13 @@ def read(records: Iterable[SourceRecord]) -> list[reading.ReadRecord]:
 
 
 def send(
-    bootstrap: str, topic: str, records: Iterable[tuple[str | bytes | None, bytes | None]], **properties: Any
+    bootstrap: str,
+    topic: str,
+    records: Iterable[tuple[str | bytes | None, bytes | None]],
+    headers: Iterable[dict[str, str]] = itertools.repeat({}),
+    **properties: Any,
 ) -> list[tuple[int, int]]:
-    """Produce keyed records in order; where each of them stands: (partition, offset)."""
+    """Produce keyed records in order, each with its headers; where each of them stands: (partition, offset)."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -194,8 +199,8 @@ def send(
         return delivered
 
     count = 0
-    for key, value in records:
-        producer.produce(topic, value=value, key=key, on_delivery=note(count))
+    for (key, value), own in zip(records, headers, strict=False):
+        producer.produce(topic, value=value, key=key, on_delivery=note(count), headers=dict(own))
         count += 1
     assert producer.flush(150) == 0  # a broker may be away meanwhile
     producer.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -23,7 +24,7 @@ from tests.kafka.broker import KafkaCluster
 Run = Callable[..., harness.RunningWorker]
 
 
-def publish(settings: Settings, requests: Sequence[Request], **properties: object) -> list[tuple[int, int]]:
+def publish(settings: Settings, requests: Sequence[Request], **properties: Any) -> list[tuple[int, int]]:
     assert settings.bootstrap is not None
     records = [(request.instance_id, harness.event(request)) for request in requests]
     return harness.send(settings.bootstrap, settings.requests_topic, records, **properties)

@@ -1,0 +1,57 @@
+"""A record is read as its header says, else as the topic's setting says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from litehit.request import Request
+from schemas.dead_letter import Reason
+from service import formats
+from service.format_names import FormatName
+from service.lanes.reading import Poison, read_records
+from service.records import Headers, SourceRecord
+from tests.format_samples import SAMPLES, Plain, mooncake, native
+
+MOONCAKE = json.dumps(mooncake(Plain([1], 3, 5, 512))).encode()
+NATIVE = json.dumps(native(Plain([1], 3, 5, 512))).encode()
+
+
+def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Poison | None:
+    record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
+    (read,) = read_records(formats.get(topic), [record])
+    return read.content
+
+
+@pytest.mark.parametrize("name", FormatName)
+def test_a_header_names_any_format(name: FormatName) -> None:
+    sample = SAMPLES[name]
+    value = json.dumps(sample.record(Plain([1, 2], 3, 5, sample.block))).encode()
+    read = content(value, (("other", b"x"), ("litehit-format", name.encode())))
+    assert isinstance(read, Request)
+    assert read.instance_id == "key"
+    assert read.timestamp_ns == 5_000_000
+
+
+def test_the_setting_names_the_format_of_the_others() -> None:
+    read = content(MOONCAKE, topic="mooncake")
+    assert isinstance(read, Request)
+    assert read.trace_id == "mooncake-9"
+    assert isinstance(content(MOONCAKE), Poison)
+    assert isinstance(content(NATIVE, (("litehit-format", b"native"),), topic="mooncake"), Request)
+
+
+def test_the_last_header_counts() -> None:
+    assert isinstance(content(MOONCAKE, (("litehit-format", b"no"), ("litehit-format", b"mooncake"))), Request)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(b"csv", "'csv'"), (b"auto", "'auto'"), (None, "''"), (b"\xff", "'\\ufffd'")]
+)
+def test_an_unknown_format_is_told(value: bytes | None, shown: str) -> None:
+    read = content(NATIVE, (("litehit-format", value),))
+    assert isinstance(read, Poison)
+    assert read.reason is Reason.UNKNOWN_FORMAT
+    shown = shown.encode().decode("unicode_escape")
+    assert read.sentence.startswith(f"the header litehit-format = {shown} names no format; send one of native, tair, ")
