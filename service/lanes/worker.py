@@ -10,6 +10,7 @@ from concurrent.futures import Future
 
 import structlog
 
+from litehit.instance import warm_up
 from litehit.registry import Registry
 from service import formats
 from service.archive.errors import StoreError
@@ -116,6 +117,7 @@ class LanesWorker:
         self._stop = stop
         sys.setswitchinterval(_SWITCH_SECONDS)
         try:
+            warm_up()
             self._transaction.open()
             self._consumer.subscribe()
             waiting: Future[ReadPoll] | None = None

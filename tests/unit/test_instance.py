@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +22,35 @@ CONFIG = InstanceConfig(
     ttl_ns=0,
     capacity_gb=(),
 )
+
+COMPILED_LATER = """
+import numpy as np
+from litehit import batch_kernel, compaction, key_table, preprocess, recency
+from litehit.core import LiteHit
+from litehit.instance import InstanceEngine, warm_up
+from litehit.registry import InstanceConfig
+from litehit.request import RequestBatch
+
+def compiled():
+    modules = (batch_kernel, compaction, key_table, preprocess, recency)
+    kernels = [one for module in modules for one in vars(module).values() if hasattr(one, "signatures")]
+    return [len(one.signatures) for one in kernels]
+
+warm_up()
+before = compiled()
+numbers = np.random.default_rng(0)
+for ttl, is_chained, size in ((0, False, 1), (50, False, 2), (50, True, 1)):
+    core = LiteHit(ttl, slack_positions=10)
+    engine = InstanceEngine(InstanceConfig("a", "g", size, 1, 1, is_chained, ttl, ()), core)
+    for first in range(0, 1200, 40):
+        lengths = numbers.integers(0, 20, 40)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        keys = numbers.integers(0, 300, offsets[-1])
+        engine.process(RequestBatch(["t"] * 40, np.arange(first, first + 40), lengths, keys, offsets))
+    core.advance_time(10**6)
+    LiteHit.from_state(core.state())
+assert sum(before) > 10 and compiled() == before, (before, compiled())
+"""
 
 
 def batch(*requests: tuple[list[int], int, int]) -> RequestBatch:
@@ -59,3 +90,7 @@ def test_the_ttl_is_the_group_s() -> None:
 
 def test_no_request_gives_no_fact() -> None:
     assert len(InstanceEngine(CONFIG).process(batch())) == 0
+
+
+def test_nothing_is_compiled_after_the_warm_up() -> None:
+    subprocess.run([sys.executable, "-c", COMPILED_LATER], check=True, timeout=300)
