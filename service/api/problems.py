@@ -142,7 +142,7 @@ def _from_pydantic(error: Mapping[str, Any], known: Mapping[str, str]) -> Parame
         near = difflib.get_close_matches(name, known, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         return parameter_problem(
-            name, error["input"], f"is no parameter of this call; {meant}It takes {', '.join(sorted(known))}"
+            name, error["input"], f"is no parameter of this call; {meant}it takes {', '.join(sorted(known))}"
         )
     if error["type"] == UNUSABLE:
         return parameter_problem(name, error["input"], error["msg"])

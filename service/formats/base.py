@@ -71,7 +71,7 @@ def instance_of(stated: str | None, context: RecordContext) -> str:
         raise FormatError(
             Reason.INSTANCE_MISSING,
             "the record names no instance_id and no default is set; add the field, send it as the record's key, "
-            "or name a default instance",
+            "or name one with --instance where the trace is published or replayed",
         )
     return instance_id
 

@@ -32,7 +32,7 @@ def problem_of(response: Any, status: int) -> Problem:
     [
         ("", "capacity_gb", None, "is missing; send a finite number of binary GB"),
         ("capacity_gb=1&capacity=8", "capacity", "8", "did you mean capacity_gb?"),
-        ("capacity_gb=8&window=1d", "window", "1d", "It takes block_bytes, capacity_gb, from, instance_id, to"),
+        ("capacity_gb=8&window=1d", "window", "1d", "it takes block_bytes, capacity_gb, from, instance_id, to"),
         ("capacity_gb=nan", "capacity_gb", "nan", "finite number"),
         ("capacity_gb=1&capacity_gb=inf", "capacity_gb", "inf", "finite number"),
         ("capacity_gb=-inf", "capacity_gb", "-inf", "finite number"),
