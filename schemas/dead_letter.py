@@ -21,6 +21,7 @@ class Reason(StrEnum):
 
     EMPTY_VALUE = "empty-value"
     MALFORMED_JSON = "malformed-json"
+    MALFORMED_PROTOBUF = "malformed-protobuf"
     UNKNOWN_TYPE = "unknown-type"
     INVALID_FIELD = "invalid-field"
     KEY_TYPE = "key-type"
