@@ -23,13 +23,13 @@ KEY_PATTERN = f"^(?:{_DECIMAL.pattern}|{_HEXADECIMAL.pattern})$"
 """What a key's text looks like; a decimal number must also fit in 64 bits."""
 _LONGEST_DECIMAL = len(str(-(2**63)))
 
-_NOT_HEX = 255
-_NIBBLES = np.full(256, _NOT_HEX, np.uint8)
-_NIBBLES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16, dtype=np.uint8)
-_NIBBLES[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16, dtype=np.uint8)
-_POWERS_OF_TEN = 10 ** np.arange(_HEX_DIGITS - 1, -1, -1, dtype=np.int64)
-_CARRY_ABOVE_NINE, _HIGHEST_BITS = np.uint64(0x7676_7676_7676_7676), np.uint64(0x8080_8080_8080_8080)
 _QUOTE, _COMMA = b'",'
+_NO_DIGITS = b'",[]'
+# Of the sixteen digits of a word: how far to shift for each, what it counts as a decimal one, and, for all at once, the
+# half of them that stand in a byte's low bits, a sum that carries where one is above 9, and the bit that it carries to.
+_SHIFTS = np.arange(60, -1, -4, dtype=np.uint64)
+_POWERS_OF_TEN = 10 ** np.arange(_HEX_DIGITS - 1, -1, -1, dtype=np.uint64)
+_LOW, _CARRY, _CARRIED = (np.uint64(int(each * 8, 16)) for each in ("0f", "06", "10"))
 
 
 class _ThreadParser(threading.local):
@@ -83,30 +83,28 @@ def _keys_of_texts(array: bytes, count: int, *, hexadecimal: bool) -> NDArray[np
     # `[`, then of each string a quote, its digits, a quote and a comma; the last has `]` for the comma.
     width, rest = divmod(len(array) - 1, count)
     if not rest and width - 3 in _HEX_LENGTHS:
-        rows = np.frombuffer(array, np.uint8, offset=1).reshape(count, width)
-        return _keys_of_rows(rows, hexadecimal=hexadecimal)
+        return _keys_of_digits(array, count, width, hexadecimal=hexadecimal)
     return None if hexadecimal else _keys_of_decimals(array, count)
 
 
-def _keys_of_rows(rows: NDArray[np.uint8], *, hexadecimal: bool) -> NDArray[np.int64] | None:
-    nibbles = _NIBBLES[rows[:, 1:-2]]
-    if (
-        (nibbles == _NOT_HEX).any()
-        or (rows[:, 0] != _QUOTE).any()
-        or (rows[:, -2] != _QUOTE).any()
-        or (rows[:-1, -1] != _COMMA).any()
-    ):
+def _keys_of_digits(array: bytes, count: int, width: int, *, hexadecimal: bool) -> NDArray[np.int64] | None:
+    rows = np.frombuffer(array, np.uint8, offset=1).reshape(count, width)
+    if (rows[:, 0] != _QUOTE).any() or (rows[:, -2] != _QUOTE).any() or (rows[:-1, -1] != _COMMA).any():
         return None
-    digits = nibbles[:, :_HEX_DIGITS]
-    big_endian = np.ascontiguousarray(digits[:, ::2] << 4 | digits[:, 1::2])
-    keys = big_endian.view(">i8")[:, 0].astype(np.int64)
-    if not hexadecimal and nibbles.shape[1] == _HEX_DIGITS:
-        # Eight digits at once: adding 0x76 carries one above 9 into its byte's highest bit.
-        above_nine = ((nibbles.view(np.uint64) + _CARRY_ABOVE_NINE) & _HIGHEST_BITS) != 0
-        decimal = (digits[:, 0] != 0) & ~(above_nine[:, 0] | above_nine[:, 1])
+    try:
+        binary = bytes.fromhex(array.translate(None, _NO_DIGITS).decode("ascii"))
+    except ValueError:
+        return None
+    digits = width - 3
+    if 2 * len(binary) != count * digits:  # whitespace, or a quote, comma or bracket among the digits
+        return None
+    words = np.frombuffer(binary, ">u8")[:: digits // _HEX_DIGITS].astype(np.uint64)
+    if not hexadecimal and digits == _HEX_DIGITS:
+        above_nine = ((words & _LOW) + _CARRY | (words >> np.uint64(4) & _LOW) + _CARRY) & _CARRIED
+        decimal = (above_nine == 0) & (words >> _SHIFTS[0] != 0)
         if decimal.any():
-            keys[decimal] = digits[decimal].astype(np.int64) @ _POWERS_OF_TEN
-    return keys
+            words[decimal] = (words[decimal, None] >> _SHIFTS & np.uint64(15)) @ _POWERS_OF_TEN
+    return words.view(np.int64)
 
 
 def _keys_of_decimals(array: bytes, count: int) -> NDArray[np.int64] | None:

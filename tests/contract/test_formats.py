@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from litehit.errors import OptionError
+from litehit.registry import Registry
 from litehit.request import Request
-from schemas.dead_letter import Reason
+from schemas.dead_letter import FORMAT_HEADER, Reason
 from service import formats
 from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext
+from service.lanes.lane import Lane, LaneTargets
+from service.lanes.reading import read_records
+from service.records import SourceRecord
 from tests.format_samples import SAMPLES, Plain, drop, put
 
 CONTEXT = RecordContext(instance_id="default", position=7, timestamp_ns=99)
@@ -220,6 +225,15 @@ def test_threads_do_not_disturb_each_other(name: str) -> None:
     ]
 
 
+def test_dynamo_may_be_wrapped() -> None:
+    bare = sample("dynamo", [1, 2], 3, 5)
+    wrapped = read("dynamo", {"timestamp": 1, "event": bare})
+    assert wrapped.block_keys.tolist() == [1, 2]
+    assert (wrapped.timestamp_ns, wrapped.trace_id) == (5_000_000, "r")
+    unusual = read("dynamo", {"event": bare | {"note": "an escape: \\n"}})
+    assert unusual.block_keys.tolist() == [1, 2]
+
+
 BAD_LINES = [
     ("native", b'{"block_keys":[1]}', Reason.UNKNOWN_TYPE, "type is absent; send"),
     ("tair", b'{"keys":[1]}', Reason.UNKNOWN_TYPE, "this is the trace's old form, which is not read"),
@@ -355,3 +369,26 @@ def test_mutated_lines_are_requests_ignored_or_refused(name: str) -> None:
             assert -(2**63) <= request.timestamp_ns < 2**63
             read += 1
     assert min(read, refused) > 20
+
+
+def test_mutated_lines_keep_the_ledger_balanced(tmp_path: Path) -> None:
+    path = tmp_path / "registry.yaml"
+    path.write_text(
+        "groups: [{name: g}]\ninstances: [{instance_id: key, group: g, block_size_tokens: 16, block_bytes: 1024}]\n",
+        encoding="utf-8",
+    )
+    rng = random.Random(5)
+    records = []
+    for offset in range(4000):
+        name = rng.choice(list(FormatName))
+        line = encode(SAMPLES[name].record(Plain([1, 2, 2**64 - 1], 3, 1500, 16)))
+        value = line if rng.random() < 0.3 else mutated(rng, line)
+        headers = () if name is FormatName.NATIVE else ((FORMAT_HEADER, name.encode()),)
+        records.append(SourceRecord("requests", 0, offset, b"key", value, 7, headers))
+    lane = Lane(0, Registry.load(path), LaneTargets("facts", "dead", 1_000_000))
+    output = lane.process(read_records(formats.get("native"), records))
+    counts = output.counts
+    assert counts.consumed == 4000
+    assert counts.consumed == counts.facts + sum(counts.dead_letters.values()) + counts.ignored
+    assert (len(output.facts), len(output.dead_letters)) == (counts.facts, sum(counts.dead_letters.values()))
+    assert min(counts.facts, len(output.dead_letters)) > 500

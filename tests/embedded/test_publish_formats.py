@@ -64,6 +64,31 @@ def replayed(name: FormatName, known: Registry, out: Path) -> list[tuple[Any, ..
         ]
 
 
+def test_the_topic_may_have_a_format_of_its_own(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, known: Registry, tmp_path: Path
+) -> None:
+    settings = settings.model_copy(update={"requests_format": FormatName.MOONCAKE})
+    for way in WAYS:
+        with open_trace(sample(FormatName.MOONCAKE), "auto") as trace:
+            publish_trace(
+                trace,
+                Publisher(settings, broker.bootstrap),
+                trace.trace_format,
+                source="trace",
+                topic_format=settings.requests_format,
+                raw=way == "raw",
+                instance_id=f"mooncake-{way}",
+            )
+    with harness.RunningWorker(settings, broker.bootstrap, layout, known) as worker:
+        worker.wait_until(lambda status: sum(lane.next_offset or 0 for lane in status.lanes) == 16)
+    records = harness.read_topic(broker.bootstrap, settings.requests_topic, layout.partitions)
+    assert {record.key: record.headers for record in records} == {
+        b"mooncake-raw": (),
+        b"mooncake-event": (("litehit-format", b"native"),),
+    }
+    assert len(harness.read_topic(broker.bootstrap, settings.facts_topic, layout.partitions)) == 16
+
+
 def test_every_way_gives_the_same_facts(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, known: Registry, tmp_path: Path
 ) -> None:
