@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 STANDARD_INPUT = "-"
+_BUFFER_BYTES = 2**20  # a line is often longer than Python's usual buffer
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -36,11 +37,11 @@ class TraceFile:
             return
         path = Path(name)
         self.size = path.stat().st_size
-        self._raw = self._opened.enter_context(path.open("rb"))
+        self._raw = self._opened.enter_context(path.open("rb", _BUFFER_BYTES))
         self._lines = iter(self._raw)
         if compression := _COMPRESSION.get(path.suffix):
             stream = self._opened.enter_context(pa.CompressedInputStream(self._raw, compression))
-            self._lines = iter(io.BufferedReader(cast("io.RawIOBase", stream)))
+            self._lines = iter(io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER_BYTES))
 
     def __enter__(self) -> TraceFile:
         return self
