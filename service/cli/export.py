@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from service.cli.facts_store import open_facts_store
 from service.cli.options import Store, load_settings
 
 if TYPE_CHECKING:
@@ -33,25 +34,24 @@ def export(
     store: Store = None,
 ) -> None:
     """Write the facts of the store's segments as a facts CSV, in their order; the file appears whole or not at all."""
-    from litehit.errors import FactsError
     from litehit.facts_csv import write_header, write_rows
-    from service.archive.reader import ArchiveReader
     from service.cli.output import open_output
 
     if format_name not in _FORMATS:
         raise typer.BadParameter(f"{format_name!r} is no format; give {', '.join(_FORMATS)}", param_hint="--format")
     wanted = _filter(from_, to, instance)
-    url = load_settings(store=store).store
-    reader = ArchiveReader(url)
-    if not reader.view.segments:
-        raise FactsError(f"{url}: the store holds no facts: it has no segment below facts/")
+    reader = open_facts_store(load_settings(store=store).store)
     earliest_ns = min(info.first_time_ns for info in reader.view.segments)
     for option, text in (("--from", from_), ("--to", to)):
         _refuse_other_units(option, text, earliest_ns)
+    found: set[str] = set()
     with open_output(out) as sink:
         write_header(sink)
         for rows in reader.batches(wanted):
             write_rows(sink, rows.facts)
+            found.update(rows.facts.instance_ids)
+    for absent in sorted(set(instance or ()) - found):
+        typer.echo(f"warning: no fact of instance {absent!r} was found", err=True)
 
 
 def _filter(from_: str | None, to: str | None, instance: list[str] | None) -> FactFilter:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.cli.capacities import Capacities
+from service.cli.facts_store import open_facts_store
 from service.cli.output import STANDARD
 
 if TYPE_CHECKING:
@@ -33,30 +34,17 @@ def query(
 def read_any(facts: str, opened: ExitStack) -> Iterator[FactBatch]:
     """The facts of a CSV, of one Parquet segment, or of a whole store; files are closed with `opened`.
 
-    What a store lacks, since it was removed or is missing, is told on standard error.
+    What a store lacks is told on standard error.
 
     Raises:
         FactsError: the store holds none.
     """
-    from litehit.errors import FactsError
     from litehit.facts_csv import read_facts
-    from service.archive.reader import ArchiveReader, read_file
+    from service.archive.reader import read_file
 
     path = Path(facts)
     if "://" in facts or path.is_dir():
-        store = ArchiveReader(facts)
-        for chain in store.view.chains.values():
-            if chain.expired:
-                typer.echo(
-                    f"note: {chain.key} begins at offset {chain.start_offset}: the {chain.expired_facts} facts before "
-                    f"it were removed by retention",
-                    err=True,
-                )
-        for fault in store.view.faults:
-            typer.echo(f"warning: {fault}", err=True)
-        if not store.view.segments:
-            raise FactsError(f"{facts}: the store holds no facts: it has no segment below facts/")
-        return (batch.facts for batch in store.batches())
+        return (batch.facts for batch in open_facts_store(facts).batches())
     if path.suffix == ".parquet":
         return (batch.facts for batch in read_file(path))
     return read_facts(opened.enter_context(path.open("rb")), facts)

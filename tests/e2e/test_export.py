@@ -15,6 +15,7 @@ from service.archive.open_store import open_store
 from service.archive.segment import ChainKey, describe
 from service.archive.segment_writer import encode
 from tests.archive_facts import made_fact, made_facts
+from tests.chains import put
 from tests.cli_harness import environment, litehit
 
 
@@ -67,8 +68,26 @@ def test_what_is_wrong_is_named_and_nothing_is_left_behind(archive: Path, tmp_pa
     segment = sorted(archive.rglob("*.parquet"))[1]
     segment.write_bytes(segment.read_bytes()[:-100])
     done = litehit("export", "--out", out, "--store", archive, check=False)
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.returncode == 1
+    assert [line.split(":")[0] for line in done.stderr.decode().splitlines()] == ["warning", "warning", "error"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["store"]
+
+
+def test_what_is_not_there_is_told_as_query_tells_it(archive: Path) -> None:
+    segments = sorted(archive.rglob("*.parquet"))
+    segments[1].unlink()
+    put(open_store(str(archive)), 30, 40, gap_end=33, chain=ChainKey("litehit.facts", "g", 0))
+    asked = ("--from", made_fact(20).timestamp_ns, "--instance", "model-1", "--instance", "typo")
+    done = litehit("export", "--out", "-", "--store", archive, *map(str, asked))
+    said = done.stderr.decode().splitlines()
+    assert said == [
+        "note: litehit.facts/g/0 lacks offsets 30 to 33: they expired before they were archived",
+        "warning: litehit.facts/g/0: no segment covers offsets 10 to 20",
+        "warning: no fact of instance 'typo' was found",
+    ]
+    assert {fact.instance_id for fact in facts_of(done.stdout)} == {"model-1"}
+    asked_too = litehit("query", archive, "--capacity-gb", "1", "--summary")
+    assert asked_too.stderr.decode().splitlines() == said[:2]
 
 
 def test_a_reader_that_goes_away_is_told_in_one_line(archive: Path) -> None:
