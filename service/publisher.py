@@ -16,6 +16,7 @@ EMBEDDED_WINDOW_BYTES = 2 * 2**20
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
+_AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
 
 
 class Publisher:
@@ -96,7 +97,10 @@ class Publisher:
         left = self._producer.flush(_FLUSH_SECONDS)
         self._poll(0)
         if left:
-            raise PublishError(f"{self._topic} has not taken {left} records within {_FLUSH_SECONDS:.0f} s")
+            raise PublishError(
+                f"{self._topic} took {self._records} records, and not the other {left} within {_FLUSH_SECONDS:.0f} s; "
+                f"{_AGAIN}"
+            )
         return self._records
 
     def _poll(self, seconds: float) -> None:
@@ -119,7 +123,6 @@ class Publisher:
             committed = self._group.committed(asked, timeout=_TIMEOUT_SECONDS)
         except KafkaException as error:
             raise PublishError(
-                f"the broker took {self._records} records and then did not answer ({error.args[0].str()}); see that it "
-                f"runs, then publish again: into a new store, or those records count twice"
+                f"the broker took {self._records} records and then did not answer ({error.args[0].str()}); {_AGAIN}"
             ) from error
         return {found.partition: found.offset for found in committed}
