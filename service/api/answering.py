@@ -99,15 +99,18 @@ class Facts:
         """
         reached = self.index.as_of()
         refuse_other_units(request, min((reach.first_time_ns for _, reach in reached), default=None))
-        if "if-none-match" in request.headers:
+        window = asked.window
+        # Before anything is summed; but `*` is any answer, and whether there is one is not known yet.
+        if request.headers.get("if-none-match", "*") != "*":
             now = self.last.answer(reached, self.lag())
             known = not_modified(request, validators(_entity_tag(request, now, state)))
             if known is not None:
                 return known
-        window = asked.window
         selection = self.index.select(window, asked.instance_id or None)
         about = About(window_answer(window), self.last.answer(selection.as_of, self.lag()))
         headers = validators(_entity_tag(request, about.facts, state))
+        if (known := not_modified(request, headers)) is not None:
+            return known
         document = self.kept.get(headers["ETag"]) or make(selection, about)
         if not isinstance(document, bytes):
             return stream(request, document, JSON, headers)

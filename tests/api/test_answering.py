@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from service.api.index import FactIndex
 from service.archive.segment import ChainKey
+from tests.api_archive import ApiArchive
 from tests.api_doubles import Client
 from tests.histories import fact, rows_of
 
@@ -38,6 +40,22 @@ def test_a_reader_that_has_the_answer_is_told_so_until_facts_arrive(
     newer = client.get(path, asked, headers={"If-None-Match": tag})
     assert newer.status_code == 200
     assert newer.headers["etag"] != tag
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [([], 304), ([("instance_id", "nobody")], 404), ([("from", 9), ("to", 9)], 422), ([("window", "1d")], 422)],
+)
+@pytest.mark.parametrize("path", ["/query", "/query/requests"])
+def test_what_has_no_answer_is_refused_whatever_the_reader_has(
+    tmp_path: Path, path: str, asked: list[tuple[str, object]], status: int
+) -> None:
+    archive = ApiArchive(tmp_path)
+    archive.append(CHAIN, [fact(10, (1, 4))])
+    client = Client(archive.app)
+    response = client.get(path, [("capacity_gb", 1), *asked], headers={"If-None-Match": "*"})
+    client.close()
+    assert response.status_code == status
 
 
 def test_another_lag_is_another_answer(filled: FactIndex, connect: Callable[..., Client]) -> None:
