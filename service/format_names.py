@@ -9,6 +9,7 @@ class FormatName(StrEnum):
     """One format each."""
 
     NATIVE = "native"
+    NATIVE_PROTOBUF = "native-protobuf"
     TAIR = "tair"
     TAIR_PUBLISHER = "tair-publisher"
     MOONCAKE = "mooncake"
@@ -18,6 +19,9 @@ class FormatName(StrEnum):
     LITELLM = "litellm"
     SGLANG = "sglang"
 
+
+LINE_FORMATS = tuple(name for name in FormatName if name is not FormatName.NATIVE_PROTOBUF)
+"""Those that a file holds, a record a line; the other one is binary, and only on the topic."""
 
 AUTO = "auto"
 """Of a file: recognise it from its first lines."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from litehit.errors import OptionError
 from service import formats
-from service.format_names import AUTO, FormatName
+from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.recognise import FIRST_LINES, recognise
 from service.reorder import NumberedLine, in_time_order
@@ -90,6 +90,11 @@ def open_trace(name: str, format_name: str, reorder_seconds: float | None = None
     """
     if reorder_seconds is not None and not 0 <= reorder_seconds < float("inf"):
         raise OptionError(f"reorder {reorder_seconds} is no number of seconds; give 0 or more")
+    if format_name == FormatName.NATIVE_PROTOBUF:
+        raise OptionError(
+            f"format {format_name} is of records on the topic, which no file holds; "
+            f"name one of {', '.join(LINE_FORMATS)}"
+        )
     if Path(name).is_dir():
         if format_name not in {AUTO, FormatName.WEKA}:
             raise OptionError(f"{name} is a folder, and format {format_name} lies in one file; name that")

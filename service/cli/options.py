@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from service.format_names import AUTO, FormatName
+from service.format_names import AUTO, LINE_FORMATS
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -22,7 +22,9 @@ TraceArgument: TypeAlias = Annotated[
 ]
 TraceFormatName: TypeAlias = Annotated[
     str,
-    typer.Option("--format", metavar="F", help=f"{', '.join(FormatName)}, or {AUTO}: recognised from the first lines."),
+    typer.Option(
+        "--format", metavar="F", help=f"{', '.join(LINE_FORMATS)}, or {AUTO}: recognised from the first lines."
+    ),
 ]
 Reorder: TypeAlias = Annotated[
     float | None,

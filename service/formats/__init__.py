@@ -12,6 +12,7 @@ from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
 from service.formats.native import NativeFormat
+from service.formats.native_protobuf import NativeProtobufFormat
 from service.formats.sglang import SglangFormat
 from service.formats.tair import TairFormat
 from service.formats.tair_publisher import TairPublisherFormat
@@ -21,6 +22,7 @@ FORMATS: dict[str, TraceFormat] = {
     each.name: each
     for each in (
         NativeFormat(),
+        NativeProtobufFormat(),
         TairFormat(),
         TairPublisherFormat(),
         MooncakeFormat(),

@@ -12,7 +12,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from litehit.curves import Int64Array
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, instance_of, shown, time_of
+from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _KEY_BYTES = 8
@@ -59,7 +59,7 @@ EVENT_MESSAGE = _message("litehit.v1", packed_as_bytes=False)
 _PACKED = _message("litehit.v1.packed", packed_as_bytes=True)
 
 
-class NativeProtobufFormat:
+class NativeProtobufFormat(TraceFormat):
     """One request event a record, in binary."""
 
     name = "native-protobuf"

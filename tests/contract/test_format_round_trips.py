@@ -19,7 +19,7 @@ from litehit.instance import InstanceEngine
 from litehit.registry import InstanceConfig
 from litehit.request import Request, RequestBatch
 from service import formats
-from service.format_names import FormatName
+from service.format_names import LINE_FORMATS, FormatName
 from service.formats.base import RecordContext
 from tests.format_samples import SAMPLES, Plain
 from tests.strategies import contract_requests
@@ -55,7 +55,7 @@ def comparable(facts: FactBatch) -> list[tuple[Any, ...]]:
     return list(zip(facts.timestamps_ns.tolist(), facts.hit_curves, strict=True))
 
 
-@pytest.mark.parametrize("name", [name for name in FormatName if name is not FormatName.NATIVE])
+@pytest.mark.parametrize("name", [name for name in LINE_FORMATS if name is not FormatName.NATIVE])
 @settings(max_examples=40)
 @given(paths=contract_requests(max_requests=8), tails=st.lists(st.integers(0, 15), min_size=8, max_size=8))
 def test_requests_in_any_format_give_the_same_facts(name: FormatName, paths: list[list[int]], tails: list[int]) -> None:

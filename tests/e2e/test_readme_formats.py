@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.cli.app import app
-from service.format_names import FormatName
+from service.format_names import LINE_FORMATS
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def run(*arguments: str) -> str:
 
 
 def test_the_table_has_every_format() -> None:
-    assert [format_of(command) for command in COMMANDS] == list(FormatName)
+    assert [format_of(command) for command in COMMANDS] == list(LINE_FORMATS)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=format_of)

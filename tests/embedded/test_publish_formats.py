@@ -15,7 +15,7 @@ from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
 from service import formats
 from service.embedded import EmbeddedBroker
-from service.format_names import FormatName
+from service.format_names import LINE_FORMATS, FormatName
 from service.publish_trace import publish_trace
 from service.publisher import Publisher
 from service.settings import Settings
@@ -38,7 +38,7 @@ def known(tmp_path: Path) -> Registry:
     lines = ["groups: [{name: g}]", "instances:"]
     lines += [
         f"  - {{instance_id: {instance}, group: g, block_size_tokens: {BLOCKS.get(name, 512)}, block_bytes: 1024}}"
-        for name in FormatName
+        for name in LINE_FORMATS
         for instance in (f"{name}-event", f"{name}-raw", name)
     ]
     path = tmp_path / "registry.yaml"
@@ -93,7 +93,7 @@ def test_every_way_gives_the_same_facts(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, known: Registry, tmp_path: Path
 ) -> None:
     records = 0
-    for name in FormatName:
+    for name in LINE_FORMATS:
         for way in WAYS:
             with open_trace(sample(name), "auto") as trace:
                 assert trace.trace_format.name == name
@@ -114,7 +114,7 @@ def test_every_way_gives_the_same_facts(
         fact = json.loads(record.value or b"")
         facts[fact["instance_id"]].append((fact["timestamp_ns"], fact["input_token_len"], fact["hit_curve"]))
     assert not harness.read_topic(broker.bootstrap, settings.dead_letters_topic, layout.partitions)
-    for name in FormatName:
+    for name in LINE_FORMATS:
         expected = replayed(name, known, tmp_path / name)
         assert sum(bool(curve) for *_, curve in expected) > 3
         for way in WAYS:

@@ -32,6 +32,7 @@ REQUESTS = st.builds(
     block_keys=st.lists(INT64, max_size=12).map(lambda keys: np.array(keys, np.int64)),
     input_token_len=INT64,
     trace_block_size_tokens=st.none(),
+    keys_rounded_up=st.just(False),
 )
 
 
@@ -73,14 +74,14 @@ def test_keys_in_pieces_or_one_by_one_are_the_same_keys(keys: list[int], cut: in
         return b"".join(bytes([5 << 3 | 1]) + value for value in values)
 
     request = FORMAT.parse(field(keys[:cut]) + field(keys[cut:]), CONTEXT)
-    assert plain(request) == ("default", "", 5, keys, 0, None)
+    assert plain(request) == ("default", "", 5, keys, 0, None, False)
 
 
 def test_what_is_absent_comes_from_the_record_and_the_rest_is_ignored() -> None:
     unknown = bytes([15 << 3 | 2, 3]) + b"new"
     record = EVENT_MESSAGE(block_keys=[0, -1]).SerializeToString()
     assert plain(FORMAT.parse(record, CONTEXT)) == plain(FORMAT.parse(record + unknown, CONTEXT))
-    assert plain(FORMAT.parse(record, CONTEXT)) == ("default", "", 5, [0, -1], 0, None)
+    assert plain(FORMAT.parse(record, CONTEXT)) == ("default", "", 5, [0, -1], 0, None, False)
     assert FORMAT.parse(EVENT_MESSAGE(type=1).SerializeToString(), CONTEXT) is None
 
 

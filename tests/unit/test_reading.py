@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service import formats
-from service.format_names import FormatName
+from service.format_names import LINE_FORMATS, FormatName
+from service.formats.native_protobuf import protobuf_event
 from service.lanes.reading import Poison, read_records
 from service.records import Headers, SourceRecord
 from tests.format_samples import SAMPLES, Plain, mooncake, native
@@ -24,7 +26,7 @@ def content(value: bytes, headers: Headers = (), topic: str = "native") -> Reque
     return read.content
 
 
-@pytest.mark.parametrize("name", FormatName)
+@pytest.mark.parametrize("name", LINE_FORMATS)
 def test_a_header_names_any_format(name: FormatName) -> None:
     sample = SAMPLES[name]
     value = json.dumps(sample.record(Plain([1, 2], 3, 5, sample.block))).encode()
@@ -32,6 +34,14 @@ def test_a_header_names_any_format(name: FormatName) -> None:
     assert isinstance(read, Request)
     assert read.instance_id == "key"
     assert read.timestamp_ns == 5_000_000
+
+
+def test_a_header_names_the_binary_event() -> None:
+    request = Request("a", "t", 5, np.array([1, -1], np.int64), 9)
+    read = content(protobuf_event(request), (("litehit-format", b"native-protobuf"),))
+    assert isinstance(read, Request)
+    assert read.block_keys.tolist() == [1, -1]
+    assert read._replace(block_keys=request.block_keys) == request
 
 
 def test_the_setting_names_the_format_of_the_others() -> None:
@@ -54,4 +64,6 @@ def test_an_unknown_format_is_told(value: bytes | None, shown: str) -> None:
     assert isinstance(read, Poison)
     assert read.reason is Reason.UNKNOWN_FORMAT
     shown = shown.encode().decode("unicode_escape")
-    assert read.sentence.startswith(f"the header litehit-format = {shown} names no format; send one of native, tair, ")
+    assert read.sentence.startswith(
+        f"the header litehit-format = {shown} names no format; send one of native, native-protobuf, "
+    )

@@ -63,6 +63,11 @@ def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
         numbers(tmp_path, "mooncake")
 
 
+def test_a_format_that_no_file_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="native-protobuf is of records on the topic, which no file holds; name one"):
+        numbers(tmp_path / "trace", "native-protobuf")
+
+
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_bytes(b"{}")
