@@ -98,7 +98,7 @@ class Facts:
             state: what else the answer depends on.
         """
         reached = self.index.as_of()
-        refuse_other_units(request, min((reach.first_time_ns for _, reach in reached), default=None))
+        refuse_other_units(request, self.index.earliest_ns())
         window = asked.window
         # Before anything is summed; but `*` is any answer, and whether there is one is not known yet.
         if request.headers.get("if-none-match", "*") != "*":

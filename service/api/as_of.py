@@ -33,7 +33,7 @@ def as_of_answer(reached: Sequence[tuple[ChainKey, Reach]], lag: Mapping[ChainKe
     reaches: dict[ChainKey, Reach | None] = {**dict.fromkeys(lag), **dict(reached)}
     answers = []
     for chain, reach in sorted(reaches.items()):
-        time_ns = reach.last_time_ns if reach else None
+        time_ns = reach.last_time_ns if reach and reach.has_facts else None
         answers.append(
             AsOf(
                 topic=chain.topic,

@@ -57,10 +57,11 @@ class ChainState:
 
     @property
     def reach(self) -> Reach | None:
-        """How far everything goes; None without any fact."""
+        """How far everything goes; None where there never was a fact."""
         both = [one for one in (self.segment_reach, self.tail.reach) if one is not None]
         if not both:
-            return None
+            start = self.extent.start_offset
+            return Reach.expired(start, self.extent.missing) if start else None
         return replace(both[0] | both[-1], start_offset=self.extent.start_offset, missing=self.extent.missing)
 
     @property

@@ -191,6 +191,14 @@ class FactIndex:
             raise IndexLoading(self._loading)
         return self._state.as_of
 
+    def earliest_ns(self) -> int | None:
+        """Time of the earliest fact; None without any.
+
+        Raises:
+            IndexLoading: the store is not summed yet.
+        """
+        return min((reach.first_time_ns for _, reach in self.as_of() if reach.has_facts), default=None)
+
     def is_whole(self, window: TimeWindow) -> bool:
         """Whether a window leaves no fact out, so that selecting it reads nothing."""
         return self._state.is_inside(window)

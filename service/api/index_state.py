@@ -123,7 +123,7 @@ class IndexState:
 
     @cached_property
     def as_of(self) -> Sequence[tuple[ChainKey, Reach]]:
-        """How far each chain goes that has facts, by chain."""
+        """How far each chain goes that has facts or had some, by chain."""
         return [(key, chain.reach) for key, chain in sorted(self.chains.items()) if chain.reach is not None]
 
     def is_inside(self, window: TimeWindow) -> bool:

@@ -60,7 +60,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
 
     def pin(request: Request, asked: FactsSelected) -> tuple[list[PinnedChain], FactFilter]:
         window = asked.window
-        refuse_other_units(request, min((reach.first_time_ns for _, reach in index.as_of()), default=None))
+        refuse_other_units(request, index.earliest_ns())
         index.select(TimeWindow(), asked.instance_id or None)  # refuses what it does not know
         return log.pin(), FactFilter(window.from_ns, window.to_ns, asked.instance_id or None)
 

@@ -11,7 +11,8 @@ class Reach:
 
     Attributes:
         next_offset: first offset past them.
-        first_time_ns, last_time_ns: earliest and latest time of a fact, in nanoseconds.
+        first_time_ns, last_time_ns: earliest and latest time of a fact, in nanoseconds; the latest possible and the
+            earliest where there is no fact.
         start_offset: where they begin, behind those that retention removed; else 0.
         missing: offsets, as (first, first no longer missing), whose facts no segment holds.
     """
@@ -21,6 +22,16 @@ class Reach:
     last_time_ns: int
     start_offset: int = 0
     missing: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def expired(cls, start_offset: int, missing: tuple[tuple[int, int], ...]) -> Reach:
+        """That of a chain all of whose facts retention removed."""
+        return cls(start_offset, 2**63 - 1, -(2**63), start_offset, missing)
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether there is a fact at all."""
+        return self.first_time_ns <= self.last_time_ns
 
     def __or__(self, other: Reach) -> Reach:
         """How far both together go."""

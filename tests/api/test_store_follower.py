@@ -216,6 +216,21 @@ def test_a_window_over_segments_that_expired_since(scene: Scene) -> None:
     assert (reach.start_offset, reach.next_offset, reach.missing) == (2, 6, ())
 
 
+def test_a_chain_that_expired_as_a_whole_says_where_it_goes_on(scene: Scene) -> None:
+    publish_three(scene)
+    scene.refresh()
+    remove_older(catalog(scene), CHAIN, 2**63 - 1)
+    scene.refresh()
+    assert scene.requests() == 0
+    assert scene.index.earliest_ns() is None
+    (told,) = as_of_answer(scene.index.as_of(), {CHAIN: 0})
+    assert (told.start_offset, told.next_offset, told.time, told.lag) == (6, 6, None, 0)
+    scene.publish([fact(9)], 6)
+    scene.refresh()
+    ((_, reach),) = scene.index.as_of()
+    assert (reach.start_offset, reach.next_offset, reach.first_time_ns, reach.last_time_ns) == (6, 7, 9, 9)
+
+
 def test_facts_that_expired_are_taken_off(scene: Scene, tmp_path: Path) -> None:
     facts = publish_three(scene)
     scene.refresh()
