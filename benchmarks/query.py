@@ -83,6 +83,11 @@ def ask_curve(dice: random.Random) -> str:
     return "/curve?points=200"
 
 
+def ask_fresh_curve(dice: random.Random) -> str:
+    # Another charge each time, so that no answer is one that was kept.
+    return f"/curve?points=200&block_bytes={dice.randrange(1, 2**30)}"
+
+
 @contextmanager
 def serving(store: Path) -> Iterator[Sidecar]:
     """Run `litehit serve --roles api` until the block ends."""
@@ -158,6 +163,7 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
         hurried = ask(ask_whole, Load(CLIENTS, seconds / 2))
         day = ask(ask_day, Load(1, seconds))
         curve = ask(ask_curve, Load(1, seconds / 2))
+        fresh_curve = ask(ask_fresh_curve, Load(1, seconds / 2))
         rows = {
             "query_p50_ms": p(50, whole),
             "query_p99_ms": p(99, whole),
@@ -167,6 +173,7 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
             "window_ms": p(50, day),
             "window_p99_ms": p(99, day),
             "curve_ms": p(50, curve),
+            "fresh_curve_ms": p(50, fresh_curve),
             "first_start_s": first_start_s,
             "start_s": sidecar.start_s,
             "rss_mb": sidecar.memory_mb("VmRSS"),
