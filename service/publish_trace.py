@@ -12,6 +12,7 @@ from schemas.dead_letter import FORMAT_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.native_protobuf import protobuf_event
 
 
 class RecordSink(Protocol):
@@ -50,6 +51,7 @@ def publish_trace(
     source: str,
     topic_format: FormatName = FormatName.NATIVE,
     raw: bool = False,
+    binary: bool = False,
     instance_id: str | None = None,
     speed: float | None = None,
     limit: int | None = None,
@@ -69,6 +71,7 @@ def publish_trace(
         source: name of the trace, for errors.
         topic_format: of records on the topic whose headers name none.
         raw: send every record as it is.
+        binary: send request events in binary instead of JSON.
         instance_id: the instance of lines that name none.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
@@ -76,10 +79,13 @@ def publish_trace(
 
     Raises:
         TraceError: the first line is not of the format.
-        OptionError: speed is not a positive number.
+        OptionError: speed is not a positive number, or raw and binary are both asked for.
     """
     if speed is not None and not 0 < speed < float("inf"):
         raise OptionError(f"speed {speed} is not a positive number; 1 keeps the trace's own pace")
+    if raw and binary:
+        raise OptionError("raw and binary exclude each other: records are sent as they are, or as request events")
+    encode, event_format = (protobuf_event, FormatName.NATIVE_PROTOBUF) if binary else (event_json, FormatName.NATIVE)
     pace = None if speed is None else _Pace(speed, sink)
     sent = unreadable = 0
     first_problem: str | None = None
@@ -100,7 +106,7 @@ def publish_trace(
             if request is not None:
                 key = request.instance_id
                 if not raw and not request.keys_rounded_up:
-                    value, sent_format = event_json(request), FormatName.NATIVE
+                    value, sent_format = encode(request), event_format
                 if pace is not None:
                     pace.wait_for(request.timestamp_ns)
         sink.send(key, value, {} if sent_format == topic_format else {FORMAT_HEADER: sent_format})

@@ -29,6 +29,10 @@ def publish(
     raw: Annotated[
         bool, typer.Option("--raw", help="Send the records as they are, with their format in a header.")
     ] = False,
+    binary: Annotated[
+        bool,
+        typer.Option("--binary", help="Send request events as protobuf messages: smaller, and faster to read."),
+    ] = False,
     reorder: Reorder = None,
     speed: Annotated[
         float | None,
@@ -56,6 +60,7 @@ def publish(
             source=trace,
             topic_format=settings.requests_format,
             raw=raw,
+            binary=binary,
             instance_id=default_instance(instance, settings),
             speed=speed,
             limit=limit,

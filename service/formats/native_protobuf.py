@@ -40,6 +40,7 @@ def _message(package: str, *, packed_as_bytes: bool) -> Any:
     add("type", 1, _Field.TYPE_ENUM, type_name=f".{package}.RequestEvent.Type")
     event.oneof_decl.add(name="_instance_id")
     event.oneof_decl.add(name="_timestamp_ns")
+    event.oneof_decl.add(name="_trace_block_size_tokens")
     add("instance_id", 2, _Field.TYPE_STRING, proto3_optional=True, oneof_index=0)
     add("trace_id", 3, _Field.TYPE_STRING)
     add("timestamp_ns", 4, _Field.TYPE_INT64, proto3_optional=True, oneof_index=1)
@@ -48,6 +49,7 @@ def _message(package: str, *, packed_as_bytes: bool) -> Any:
     else:
         add("block_keys", _KEYS_FIELD, _Field.TYPE_SFIXED64, _Field.LABEL_REPEATED)
     add("input_token_len", 6, _Field.TYPE_INT64)
+    add("trace_block_size_tokens", 7, _Field.TYPE_INT64, proto3_optional=True, oneof_index=2)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.RequestEvent"))
@@ -75,14 +77,20 @@ class NativeProtobufFormat(TraceFormat):
             raise FormatError(Reason.UNKNOWN_TYPE, f"type = {event.type} is unknown; send REQUEST (0) or WRITE (1)")
         stated = event.instance_id if event.HasField("instance_id") else None
         time_ns = event.timestamp_ns if event.HasField("timestamp_ns") else None
+        block = event.trace_block_size_tokens if event.HasField("trace_block_size_tokens") else None
         if stated == "":
             raise FormatError(Reason.INVALID_FIELD, "instance_id = '' is empty; send an instance's id, or leave it out")
+        if block is not None and block < 1:
+            raise FormatError(
+                Reason.INVALID_FIELD, f"trace_block_size_tokens = {block} is refused; send 1 or more, or leave it out"
+            )
         return Request(
             instance_id=instance_of(stated, context),
             trace_id=event.trace_id,
             timestamp_ns=time_of(time_ns, context, "timestamp_ns"),
             block_keys=keys,
             input_token_len=event.input_token_len,
+            trace_block_size_tokens=block,
         )
 
 
@@ -95,6 +103,7 @@ def protobuf_event(request: Request) -> bytes:
             timestamp_ns=request.timestamp_ns,
             block_keys=request.block_keys.astype("<i8", copy=False).tobytes(),
             input_token_len=request.input_token_len,
+            trace_block_size_tokens=request.trace_block_size_tokens,
         ).SerializeToString()
     )
 

@@ -31,7 +31,7 @@ REQUESTS = st.builds(
     timestamp_ns=INT64,
     block_keys=st.lists(INT64, max_size=12).map(lambda keys: np.array(keys, np.int64)),
     input_token_len=INT64,
-    trace_block_size_tokens=st.none(),
+    trace_block_size_tokens=st.none() | st.integers(1, 2**63 - 1),
     keys_rounded_up=st.just(False),
 )
 
@@ -93,6 +93,7 @@ def test_what_is_absent_comes_from_the_record_and_the_rest_is_ignored() -> None:
         (bytes([5 << 3 | 2, 7]) + b"\0" * 7, Reason.MALFORMED_PROTOBUF, "no RequestEvent"),
         (bytes([1 << 3, 9]), Reason.UNKNOWN_TYPE, "type = 9"),
         (bytes([2 << 3 | 2, 0]), Reason.INVALID_FIELD, "instance_id"),
+        (bytes([7 << 3, 0]), Reason.INVALID_FIELD, "trace_block_size_tokens = 0"),
     ],
 )
 def test_what_is_no_event_is_refused_with_a_reason(record: bytes, reason: Reason, words: str) -> None:

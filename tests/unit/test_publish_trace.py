@@ -11,6 +11,7 @@ import pytest
 from litehit.errors import OptionError, TraceError
 from service import formats
 from service.format_names import FormatName
+from service.formats.base import RecordContext
 from service.publish_trace import Published, publish_trace
 
 
@@ -80,6 +81,24 @@ def test_raw_records_carry_their_format() -> None:
     assert publisher.sent == [("chat", line)]
     assert publisher.headers == [{"litehit-format": "mooncake"}]
     assert published == Published(1, 0, None)
+
+
+def test_binary_events_hold_the_same_requests() -> None:
+    line = mooncake(3, 1000, [1, 2])
+    json, _ = publish([line], "mooncake", instance_id="chat")
+    binary, published = publish([line], "mooncake", instance_id="chat", binary=True)
+    assert published == Published(1, 0, None)
+    assert binary.headers == [{"litehit-format": "native-protobuf"}]
+    context = RecordContext(None, 0, None)
+    ((key, message),), ((_, text),) = binary.sent, json.sent
+    assert key == "chat"
+    assert str(formats.get("native-protobuf").parse(message, context)) == str(
+        formats.get("native").parse(text, context)
+    )
+    as_topic, _ = publish([line], "mooncake", instance_id="chat", binary=True, topic_format=FormatName.NATIVE_PROTOBUF)
+    assert as_topic.headers == [{}]
+    with pytest.raises(OptionError, match="raw and binary"):
+        publish([line], "mooncake", instance_id="chat", raw=True, binary=True)
 
 
 def test_no_header_where_the_topic_has_the_format() -> None:
