@@ -19,8 +19,8 @@ PositiveInt = Annotated[int, Field(ge=1)]
 PositiveSeconds = Annotated[float, Field(gt=0)]
 
 
-MAX_BATCH_RECORDS = 1000
-"""A micro-batch's records at most; librdkafka consumes no faster in larger calls."""
+MAX_BATCH_RECORDS = 10_000
+"""A micro-batch's records at most, so that a verification knows how far back repeats may lie."""
 
 
 class Role(StrEnum):
@@ -88,10 +88,10 @@ class Settings(BaseSettings):
         default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
     )
     batch_records: Annotated[int, Field(ge=1, le=MAX_BATCH_RECORDS)] = Field(
-        default=1000, description="records of a micro-batch"
+        default=2000, description="records of a micro-batch"
     )
     batch_bytes: PositiveInt = Field(
-        default=16 * 2**20, description="keys and values of a micro-batch; a larger record is one by itself"
+        default=32 * 2**20, description="keys and values of a micro-batch; a larger record is one by itself"
     )
     batch_seconds: PositiveSeconds = Field(default=0.05, description="how long a micro-batch waits to fill")
     transaction_timeout_seconds: PositiveSeconds = Field(
