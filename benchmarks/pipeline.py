@@ -1,13 +1,14 @@
 """The way from the requests topic to the facts topic and on to an answer, on a real Apache Kafka on this machine.
 
-Run: `python -m benchmarks.pipeline [--requests N] [--rounds N] [--probes N] [--minutes M] [--json]`; it needs Java and
+Run: `python -m benchmarks.pipeline [--requests N] [--rounds N] [--share X] [--minutes M] [--json]`; it needs Java and
 Maven.
 All rows are measured in one run, in turns, over the same records:
 
 - floor: a bare consumer that leaves the values untouched;
 - decode: the same, each value through the pydantic model, its keys to an array;
 - lanes: the whole worker with transactions; at_least_once: the same worker without;
-- freshness: from a record's publishing to a /query that counts it, at half the lanes' rate, all roles in one process;
+- freshness: from a record's publishing to a /query that counts it, at half the lanes' rate (`--share`), all roles in
+  one process;
 - memory: that process's resident size over the time of the freshness row (`--minutes` makes it longer), and its slope.
 """
 
@@ -178,8 +179,11 @@ def _resident_mb(pid: int) -> float:
     return pages * 4096 / 2**20
 
 
-def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, probes: int, minutes: float) -> Row:
-    """Publish at a steady rate; beside it one probe after another, each timed until /query counts it."""
+def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minutes: float) -> Row:
+    """Publish at a steady rate; beside it one probe after another, each timed until /query counts it.
+
+    The first probe is not counted: what a process does for the first time takes long.
+    """
     done = threading.Event()
     trace = workload(20_000)
     values = [(request.instance_id.encode(), event_json(request)) for request in trace.requests()]
@@ -207,7 +211,7 @@ def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, probe
     begin = time.perf_counter()
     try:
         with httpx.Client(base_url=url) as client:
-            while len(seconds) < probes or time.perf_counter() - begin < 60 * minutes:
+            while len(seconds) < 2 or time.perf_counter() - begin < 60 * minutes:
                 record = {"type": "request", "block_keys": [len(seconds)], "trace_id": f"probe-{len(seconds)}"}
                 published = time.perf_counter()
                 producer.produce(topic, value=json.dumps(record).encode(), key=PROBE.encode())
@@ -222,8 +226,10 @@ def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, probe
         producer.close()
     later = np.array(memory[len(memory) // 2 :])  # the first half fills caches and buffers
     slope = float(np.polyfit(later[:, 0] / 60, later[:, 1], 1)[0])
+    del seconds[0]
     seconds.sort()
     return {
+        "freshness_probes": len(seconds),
         "freshness_p50_s": statistics.median(seconds),
         "freshness_p99_s": seconds[int(len(seconds) * 0.99)],
         "freshness_records_per_s": sent / (time.perf_counter() - begin),
@@ -279,8 +285,8 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
         }
         (folder / "store").mkdir()
         with serving(bootstrap, registry_file, folder / "store", "freshness") as (url, pid):
-            half = row["lanes_records_per_s"] / 2
-            row |= freshness(bootstrap, url, pid, "freshness.requests", half, arguments.probes, arguments.minutes)
+            rate = row["lanes_records_per_s"] * arguments.share
+            row |= freshness(bootstrap, url, pid, "freshness.requests", rate, arguments.minutes)
         return row
     finally:
         cluster.stop()
@@ -290,8 +296,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=40_000)
     parser.add_argument("--rounds", type=int, default=3, help="runs of each row; the median counts")
-    parser.add_argument("--probes", type=int, default=200, help="records timed for the freshness rows, at least")
-    parser.add_argument("--minutes", type=float, default=0.0, help="length of the freshness and memory rows, at least")
+    parser.add_argument("--share", type=float, default=0.5, help="rate of the freshness rows, of the lanes' rate")
+    parser.add_argument("--minutes", type=float, default=1.0, help="length of the freshness and memory rows")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="litehit-pipeline-") as folder:
