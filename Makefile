@@ -42,6 +42,7 @@ bench: setup ## the figures of the README; pipeline needs Java and Maven
 	$(BIN)/python -m benchmarks.core
 	$(BIN)/python -m benchmarks.restore
 	$(BIN)/python -m benchmarks.archive
+	$(BIN)/python -m benchmarks.encoding
 	$(BIN)/python -m benchmarks.query
 	$(BIN)/python -m benchmarks.pipeline
 
