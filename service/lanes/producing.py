@@ -74,6 +74,17 @@ def call_by_flag(call: Callable[[], T], producer: Producer, stopping: Callable[[
             producer.poll(0.1)
 
 
+def _raise_cause(producer: Producer) -> None:
+    """Raise what made a producer fail for good, where it tells.
+
+    `produce` says only that it did; a call about the transaction, which can do nothing any more, says why.
+    """
+    try:
+        producer.abort_transaction(0)
+    except KafkaException as exception:
+        raise_if_fatal(exception.args[0])
+
+
 def raise_if_fatal(error: KafkaError) -> None:
     """Raise what a fatal error means for the process."""
     if error.code() in _FENCED:
@@ -144,6 +155,8 @@ def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) ->
             producer.poll(0.1)  # room comes with the next delivery reports
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
+            if error.code() == KafkaError._FATAL:
+                _raise_cause(producer)
             raise_if_fatal(error)
             raise delivery_error(record.topic, record.partition, error) from exception
         else:

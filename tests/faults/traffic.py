@@ -12,6 +12,7 @@ from typing import TypeAlias
 from confluent_kafka import Producer
 
 from litehit.request import Request
+from schemas.dead_letter import FORMAT_HEADER
 from service import formats
 from service.event_json import event_json
 from service.formats.base import RecordContext
@@ -43,14 +44,17 @@ POISON: tuple[bytes | None, ...] = (
     b'{"type":"request","block_keys":[1,2],"input_token_len":512}',
     b'{"type":"request","instance_id":"nobody","block_keys":[],"input_token_len":7}',
     b'{"type":"request","block_keys":[' + b"7," * 60_000,
+    b'{"type":"request","block_keys":[],"input_token_len":7,"trace_block_size_tokens":16}',
 )
+POISON_OF_FORMATS = ((b"{}", "csv"), (b"{}", "native-protobuf"))
 """Every way to be no request that a Kafka topic can hold; only a record without a time can't be there."""
 
 _POISON_SHARE = 0.06
 _WRITE_SHARE = 0.03
 _NO_KEY_SHARE = 0.01
 
-Message: TypeAlias = tuple[str | None, bytes | None]
+Message: TypeAlias = tuple[str | None, bytes | None, str | None]
+"""Key, value, and the format that a header names."""
 
 
 def trace_requests(path: Path, count: int) -> list[Request]:
@@ -66,18 +70,18 @@ def trace_requests(path: Path, count: int) -> list[Request]:
 
 
 def messages(requests: Sequence[Request], random: random.Random) -> Iterator[Message]:
-    """Keys and values without end: the requests again and again, each of some instance, and what else taps send."""
-    poison = itertools.cycle(POISON)
+    """Messages without end: the requests again and again, each of some instance, and what else taps send."""
+    poison = itertools.cycle([*((value, None) for value in POISON), *POISON_OF_FORMATS])
     for number, request in enumerate(itertools.cycle(requests)):
         instance_id = random.choice(INSTANCES)
         share = random.random()
         if share < _POISON_SHARE:
-            yield instance_id, next(poison)
+            yield instance_id, *next(poison)
         elif share < _POISON_SHARE + _WRITE_SHARE:
-            yield instance_id, b'{"type":"write","keys":[1,2,3]}'
+            yield instance_id, b'{"type":"write","keys":[1,2,3]}', None
         elif share < _POISON_SHARE + _WRITE_SHARE + _NO_KEY_SHARE:
-            yield None, json.dumps({"type": "request", "block_keys": [], "input_token_len": 7}).encode()
-        yield instance_id, event_json(request._replace(instance_id=instance_id, trace_id=f"soak-{number}"))
+            yield None, json.dumps({"type": "request", "block_keys": [], "input_token_len": 7}).encode(), None
+        yield instance_id, event_json(request._replace(instance_id=instance_id, trace_id=f"soak-{number}")), None
 
 
 class Tap:
@@ -118,8 +122,11 @@ class Tap:
         self._transactional.close()
 
     def _produce(self, producer: Producer, part: Iterator[Message]) -> None:
-        for key, value in part:
-            producer.produce(self._topic, value, key, on_delivery=_delivered, headers=[("tap", b"\x00\xff")])
+        for key, value, name in part:
+            headers: list[tuple[str, str | bytes | None]] = [("tap", b"\x00\xff")]
+            if name is not None:
+                headers.append((FORMAT_HEADER, name.encode()))
+            producer.produce(self._topic, value, key, on_delivery=_delivered, headers=headers)
         assert producer.flush(150) == 0
 
 

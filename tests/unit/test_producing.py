@@ -17,14 +17,18 @@ RECORD = OutputRecord("facts", 3, b"k", b"v", (("h", b"1"),), 5)
 class FakeProducer:
     """Fails `produce` as told, then takes the record."""
 
-    def __init__(self, *failures: Exception) -> None:
+    def __init__(self, *failures: Exception, cause: Exception | None = None) -> None:
         self._failures = list(failures)
+        self._cause = cause or error(KafkaError._NOT_CONFIGURED)
         self.produced: list[object] = []
         self.polls = 0
 
     def poll(self, timeout: float) -> int:
         self.polls += 1
         return 0
+
+    def abort_transaction(self, timeout: float) -> None:
+        raise self._cause
 
     def produce(self, topic: str, **record: object) -> None:
         if self._failures:
@@ -101,6 +105,12 @@ def test_a_record_that_cannot_be_queued_fails_its_batch(raised: KafkaException, 
     with pytest.raises(expected) as caught:
         produce(FakeProducer(raised), RECORD, Deliveries())  # type: ignore[arg-type]
     assert type(caught.value) is expected
+
+
+def test_a_producer_that_was_fenced_says_so_whichever_call_finds_it_out() -> None:
+    producer = FakeProducer(error(KafkaError._FATAL), cause=error(KafkaError._FENCED, fatal=True))
+    with pytest.raises(Fenced):
+        produce(producer, RECORD, Deliveries())  # type: ignore[arg-type]
 
 
 def test_the_first_failed_delivery_is_kept_and_what_an_abort_purges_is_not_its_cause() -> None:
