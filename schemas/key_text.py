@@ -8,12 +8,12 @@ are decimal, unless the list is known to be hexadecimal, or they begin with 0, a
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any
 
 import numpy as np
-import simdjson
 from numpy.typing import NDArray
+
+from schemas.thread_parser import ThreadParser
 
 _HEX_LENGTHS = frozenset({16, 32, 64, 128})
 _HEX_DIGITS = 16
@@ -32,12 +32,7 @@ _POWERS_OF_TEN = 10 ** np.arange(_HEX_DIGITS - 1, -1, -1, dtype=np.uint64)
 _LOW, _CARRY, _CARRIED = (np.uint64(int(each * 8, 16)) for each in ("0f", "06", "10"))
 
 
-class _ThreadParser(threading.local):
-    def __init__(self) -> None:
-        self.parser = simdjson.Parser()
-
-
-_thread = _ThreadParser()
+_thread = ThreadParser()
 
 
 def integer_of_text(text: str, *, hexadecimal: bool) -> int | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
 from service.formats.fast_object import Member, Wanted
-from service.formats.fields import integer, key_list, read_members, text, time_ns
+from service.formats.fields import integer, json_object, key_list, read_members, text, time_ns
 from service.formats.prefix_blocks import full_block_keys
 
 _NS_PER_MS = 1_000_000
@@ -42,14 +40,14 @@ class DynamoFormat(TraceFormat):
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
         fields = read_members(record, _WANTED)
-        event = _object(fields, "event") if "event_type" not in fields and "event" in fields else fields
+        event = json_object(fields, "event") if "event_type" not in fields and "event" in fields else fields
         kind = event.get("event_type")
         if type(kind) is not str:
             raise FormatError(Reason.UNKNOWN_TYPE, f"event_type = {shown(kind)} is refused; send {_REQUEST_END!r}")
         if kind != _REQUEST_END:
             return None
-        request = _object(event, "request")
-        replay = _object(request, "replay")
+        request = json_object(event, "request")
+        replay = json_object(request, "replay")
         input_length = integer(replay, "input_length", minimum=0)
         block = integer(replay, "trace_block_size", minimum=1)
         hashes = key_list(replay, "input_sequence_hashes")
@@ -63,11 +61,3 @@ class DynamoFormat(TraceFormat):
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )
-
-
-def _object(fields: dict[str, Any], field: str) -> dict[str, Any]:
-    value = fields.get(field)
-    if not isinstance(value, dict):
-        what = f"{field} = {shown(value)} is refused" if field in fields else f"{field} is absent"
-        raise FormatError(Reason.INVALID_FIELD, f"{what}; send an object")
-    return value

@@ -8,7 +8,6 @@ valid.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias, Union
 import simdjson
 
 from schemas.key_text import keys_of_json_array
+from schemas.thread_parser import ThreadParser
 from service.formats.number_text import NumberText
 
 _MAX_OBJECTS = 16  # simdjson takes deeper nesting than the slow readers do
@@ -41,12 +41,7 @@ Wanted: TypeAlias = Mapping[str, Union[Member, "Wanted"]]
 """Members by name; those of an object inside by its own."""
 
 
-class _ThreadParser(threading.local):
-    def __init__(self) -> None:
-        self.parser = simdjson.Parser()
-
-
-_thread = _ThreadParser()
+_thread = ThreadParser()
 
 
 class _Unusual(Exception):  # nothing is wrong

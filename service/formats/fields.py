@@ -103,6 +103,18 @@ def text(record: dict[str, Any], field: str) -> str | None:
     raise _refused(record, field, "send a string")
 
 
+def json_object(record: dict[str, Any], field: str) -> dict[str, Any]:
+    """An object in the object.
+
+    Raises:
+        FormatError: the field is none.
+    """
+    value = record.get(field)
+    if not isinstance(value, dict):
+        raise _refused(record, field, "send an object")
+    return value
+
+
 def key_list(record: dict[str, Any], field: str, *, hexadecimal: bool = False) -> Int64Array:
     """A list of 64-bit keys: int64[m]; as it is where the fast path has read it.
 
