@@ -42,7 +42,7 @@ class FactLog:
     def __init__(self, catalog: Catalog, tails: OpenFacts) -> None:
         self._catalog = catalog
         self._tails = tails
-        # To look again without taking a change away from the one that follows the store.
+        # To look again at one chain without waiting for a look at all of them.
         self._own_catalog = Catalog(catalog.store)
 
     def pin(self) -> list[PinnedChain]:

@@ -14,6 +14,7 @@ from litehit.curve_table import CurveTable
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts import FactBatch
 from service.api.groups import GroupKey, Groups
+from service.archive.archived_facts import curves_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,9 +49,6 @@ class FactRows:
     @classmethod
     def from_table(cls, table: pa.Table) -> FactRows:
         """Those of an Arrow table with columns of `FACT_SCHEMA`, the instances as dictionaries; one chunk, no nulls."""
-        curves = table["hit_curve"].combine_chunks()
-        segments = curves.flatten()
-        offsets = curves.offsets.to_numpy().astype(np.int64)
         groups, codes = _number(
             table["instance_id"].unify_dictionaries().combine_chunks(),
             table["block_size_tokens"].to_numpy(),
@@ -61,8 +59,7 @@ class FactRows:
             codes,
             table["timestamp_ns"].to_numpy(),
             table["input_token_len"].to_numpy(),
-            # A slice's offsets do not begin at 0, but its flattened segments do.
-            FlatCurves(segments.field(0).to_numpy(), segments.field(1).to_numpy(), offsets - offsets[0]),
+            curves_of(table),
         )
 
     @classmethod

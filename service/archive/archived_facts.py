@@ -76,9 +76,6 @@ class ArchivedFacts:
     @classmethod
     def from_table(cls, table: pa.Table) -> ArchivedFacts:
         """The inverse of `to_table`."""
-        curves = table["hit_curve"].combine_chunks()
-        segments = curves.flatten()
-        offsets = curves.offsets.to_numpy().astype(np.int64)
 
         def numbers(name: str) -> Int64Array:
             column: Int64Array = table[name].to_numpy()
@@ -92,12 +89,20 @@ class ArchivedFacts:
                 numbers("input_token_len"),
                 numbers("block_size_tokens"),
                 numbers("block_bytes"),
-                # A slice's offsets do not begin at 0, but its flattened segments do.
-                FlatCurves(segments.field(0).to_numpy(), segments.field(1).to_numpy(), offsets - offsets[0]),
+                curves_of(table),
             ),
             numbers("fact_offset"),
             numbers("source_offset"),
         )
+
+
+def curves_of(table: pa.Table) -> FlatCurves:
+    """The hit curves of a table with that column of `FACT_SCHEMA`."""
+    curves = table["hit_curve"].combine_chunks()
+    segments = curves.flatten()
+    offsets = curves.offsets.to_numpy().astype(np.int64)
+    # A slice's offsets do not begin at 0, but its flattened segments do.
+    return FlatCurves(segments.field(0).to_numpy(), segments.field(1).to_numpy(), offsets - offsets[0])
 
 
 def between(table: pa.Table, first: int, end: int) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 
 from service.archive.catalog import Catalog
 from service.archive.errors import Changed, SegmentError
-from service.archive.merge_rule import Parts
+from service.archive.merge_rule import Parts, spanning
 from service.archive.segment import SegmentInfo, damage, inspect
 from service.archive.segment_writer import ROW_GROUP_ROWS, encode, row_groups
 from service.archive.store import Data
@@ -58,14 +57,7 @@ def merge(catalog: Catalog, parts: Parts) -> SegmentInfo:
 
 def merged(catalog: Catalog, parts: Parts) -> SegmentInfo:
     """What the segment is that these become."""
-    return replace(
-        parts[0],
-        end_offset=parts[-1].end_offset,
-        rows=sum(part.rows for part in parts),
-        first_time_ns=min(part.first_time_ns for part in parts),
-        last_time_ns=max(part.last_time_ns for part in parts),
-        archived_ns=max(map(catalog.archived_ns, parts)),
-    )
+    return spanning(parts, rows=sum(part.rows for part in parts), archived_ns=max(map(catalog.archived_ns, parts)))
 
 
 def _check(whole: SegmentInfo, data: Data, parts: Iterable[pa.Table]) -> None:

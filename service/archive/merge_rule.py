@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from service.archive.chain import Chain
 from service.archive.segment import SegmentInfo
@@ -60,6 +60,17 @@ class MergeRule:
         """Whether no segment is so large that it would be written again for the sake of some small ones."""
         rows = [segment.rows for segment in run]
         return 2 * sum(rows) >= self.parts * max(rows)
+
+
+def spanning(parts: Parts, **more: Any) -> SegmentInfo:
+    """What stands in the place of these: the first, with the offsets and times of all, and more fields."""
+    return replace(
+        parts[0],
+        end_offset=parts[-1].end_offset,
+        first_time_ns=min(part.first_time_ns for part in parts),
+        last_time_ns=max(part.last_time_ns for part in parts),
+        **more,
+    )
 
 
 def runs(segments: Iterable[SegmentInfo]) -> Iterator[Parts]:

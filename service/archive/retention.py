@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from service.archive.archived_facts import FACT_SCHEMA
 from service.archive.catalog import Catalog
-from service.archive.merge_rule import Parts, runs
+from service.archive.merge_rule import runs, spanning
 from service.archive.segment import ChainKey, SegmentInfo
 from service.archive.segment_writer import encode
 from service.crash_points import CrashPoint, crash_point
@@ -52,7 +52,7 @@ def remove_older(catalog: Catalog, key: ChainKey, before_ns: int) -> Removed:
         catalog.refresh(key)
     for run in runs(catalog.view.chain(key).expired):
         if len(run) > 1:
-            _replace(catalog, _together(run))  # 2.
+            _replace(catalog, spanning(run, expired_rows=sum(info.expired_rows or 0 for info in run)))  # 2.
             crash_point(CrashPoint.AFTER_MERGE)
             for info in run[1:]:
                 catalog.store.delete(info.path)  # 3.
@@ -65,13 +65,3 @@ def _replace(catalog: Catalog, info: SegmentInfo) -> None:
     file = catalog.file(info.path)
     assert file is not None, info.path
     catalog.store.replace(info.path, encode(info, FACT_SCHEMA.empty_table()), file.version)
-
-
-def _together(run: Parts) -> SegmentInfo:
-    return replace(
-        run[0],
-        end_offset=run[-1].end_offset,
-        first_time_ns=min(info.first_time_ns for info in run),
-        last_time_ns=max(info.last_time_ns for info in run),
-        expired_rows=sum(info.expired_rows or 0 for info in run),
-    )

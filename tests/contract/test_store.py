@@ -23,6 +23,27 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return open_store(urls[request.param]())
 
 
+def contend(attempt: Callable[[bytes], None], refusal: type[Exception]) -> list[bytes]:
+    """Eight threads attempt something at once, each with a content of its own; the contents that were not refused."""
+    start = threading.Barrier(8)
+    won: list[bytes] = []
+
+    def one(content: bytes) -> None:
+        start.wait()
+        try:
+            attempt(content)
+        except refusal:
+            return
+        won.append(content)
+
+    threads = [threading.Thread(target=one, args=(b"%d" % i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return won
+
+
 def test_a_created_file_reads_back(store: Store) -> None:
     store.create("a/b/c.bin", b"hello")
     assert store.read("a/b/c.bin") == b"hello"
@@ -42,22 +63,7 @@ def test_create_is_exclusive_and_keeps_the_first(store: Store) -> None:
 
 
 def test_of_many_creators_at_once_one_wins(store: Store) -> None:
-    start = threading.Barrier(8)
-    won: list[bytes] = []
-
-    def contend(content: bytes) -> None:
-        start.wait()
-        try:
-            store.create("contended", content)
-        except AlreadyExists:
-            return
-        won.append(content)
-
-    threads = [threading.Thread(target=contend, args=(b"%d" % i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    won = contend(lambda content: store.create("contended", content), AlreadyExists)
     assert won == [store.read("contended")]
 
 
@@ -145,22 +151,7 @@ def test_a_file_is_replaced_as_long_as_it_is_the_listed_one(store: Store) -> Non
 def test_of_many_who_replace_one_version_one_does(store: Store) -> None:
     store.create("contended", b"")
     (listed,) = store.list()
-    start = threading.Barrier(8)
-    won: list[bytes] = []
-
-    def contend(content: bytes) -> None:
-        start.wait()
-        try:
-            store.replace("contended", content, listed.version)
-        except Changed:
-            return
-        won.append(content)
-
-    threads = [threading.Thread(target=contend, args=(b"%d" % i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    won = contend(lambda content: store.replace("contended", content, listed.version), Changed)
     assert won == [store.read("contended")]
 
 
