@@ -14,6 +14,17 @@ from service.archive.status import ArchiveStatus
 from service.lanes.counts import LaneCounts
 from service.lanes.status import LanesStatus, LaneState
 
+_FILE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Buckets of the time that making a file takes."""
+
+
+class _AtScrape(Collector):
+    """Collects at each scrape, and at no registration: the names can't clash with others of this file."""
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that registering it asks for nothing."""
+        return ()
+
 
 class LanesMetrics:
     """Metrics of the role `lanes`. Counters count what is handed over; an aborted batch leaves no trace in them."""
@@ -66,7 +77,7 @@ class LanesMetrics:
         self._snapshot_seconds = Histogram(
             "litehit_snapshot_write_seconds",
             "Seconds to make and write a snapshot",
-            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+            buckets=_FILE_SECONDS,
             registry=registry,
         )
         # The size of a lane's newest snapshot.
@@ -115,13 +126,9 @@ class LanesMetrics:
         self._registry.register(_LanesCollector(status))
 
 
-class _LanesCollector(Collector):
+class _LanesCollector(_AtScrape):
     def __init__(self, status: Callable[[], LanesStatus]) -> None:
         self._status = status
-
-    def describe(self) -> Iterable[Metric]:
-        """No scrape at registration: the names can't clash with others of this file."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         # 1 for the state a lane is in, 0 for the others.
@@ -252,13 +259,9 @@ class ArchiveMetrics:
         self._registry.register(_ArchiveCollector(status))
 
 
-class _ArchiveCollector(Collector):
+class _ArchiveCollector(_AtScrape):
     def __init__(self, status: Callable[[], ArchiveStatus]) -> None:
         self._status = status
-
-    def describe(self) -> Iterable[Metric]:
-        """No scrape at registration: the names can't clash with others of this file."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         # Offsets between the archiver and the last stable offset.
@@ -300,7 +303,7 @@ class UpkeepMetrics:
         self._seconds = Histogram(
             "litehit_compaction_seconds",
             "Seconds to merge some segments",
-            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+            buckets=_FILE_SECONDS,
             registry=registry,
         )
         # What retention removed.
@@ -376,15 +379,11 @@ class ApiMetrics:
         self._seconds.labels(route).observe(seconds)
 
 
-class _CapacityCollector(Collector):
+class _CapacityCollector(_AtScrape):
     """Args: by instance and share of its ceiling, the smallest capacity in bytes."""
 
     def __init__(self, capacities: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
         self._capacities = capacities
-
-    def describe(self) -> Iterable[Metric]:
-        """No scrape at registration: the names can't clash with others of this file."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         # The smallest capacity that hits a share (0.95: 95 %) of what an infinite cache would hit, over all facts.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,16 +72,20 @@ def _time(option: str, text: str | None) -> int | None:
 
     if text is None:
         return None
-    try:
+    with _blamed_on(option, text):
         return parse_time(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None
 
 
 def _refuse_other_units(option: str, text: str | None, earliest_ns: int) -> None:
     from service.api.instants import check_unit
 
-    try:
+    with _blamed_on(option, text):
         check_unit(text or "", earliest_ns)
+
+
+@contextmanager
+def _blamed_on(option: str, text: str | None) -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None

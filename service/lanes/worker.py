@@ -27,7 +27,7 @@ from service.lanes.poison_limit import PoisonLimits
 from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
-from service.lanes.seat import Phase, Seat
+from service.lanes.seat import Seat
 from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
 from service.lanes.snapshotter import Snapshotter
@@ -124,14 +124,14 @@ class LanesWorker:
             while not stop.is_set():
                 self._follow_hold()
                 polled = self._consumer.poll()
-                coming = self._ahead.begin(polled, self._reading_lanes())
+                coming = self._ahead.begin(polled, self._lanes())
                 if waiting is not None:
                     self._handle(waiting.result())
                 # Where more is to come at once, this is read while the next is polled; else nothing is gained by that.
                 waiting = coming if polled.full else None
                 if waiting is None:
                     self._handle(coming.result())
-                self._snapshotter.take_one(self._lanes())
+                self._snapshotter.take_one(self._lanes().values())
                 self._usher.step(self._seats)
                 self._publish_status(idle=not polled.records)
         except BaseException:
@@ -156,7 +156,8 @@ class LanesWorker:
     def revoked(self, partitions: Sequence[int]) -> None:
         """Give up seats. All they have processed is committed, so the next owner may go on from here."""
         if not self._settings.embedded:  # whose topics end with this process
-            self._snapshotter.take_all(self._lanes(partitions))
+            lanes = self._lanes()
+            self._snapshotter.take_all([lanes[partition] for partition in partitions if partition in lanes])
         self.lost(partitions)
 
     def lost(self, partitions: Sequence[int]) -> None:
@@ -197,10 +198,6 @@ class LanesWorker:
     def _stop_all(self, fault: str) -> None:
         for seat in self._seats.values():
             self._usher.stop_seat(seat, f"{self._topic.name}/{seat.partition}: {fault}")
-
-    def _reading(self, partition: int) -> bool:
-        seat = self._seats.get(partition)
-        return seat is not None and seat.phase is Phase.READING
 
     def _process(self, batches: ReadBatch) -> None:
         """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction."""
@@ -292,13 +289,9 @@ class LanesWorker:
     def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
         return Lane(partition, self._registry, self._targets, self._limits, restored)
 
-    def _reading_lanes(self) -> dict[int, Lane]:
+    def _lanes(self) -> dict[int, Lane]:
+        """The lanes that work, by partition: those of the seats that are READING."""
         return {partition: seat.lane for partition, seat in self._seats.items() if seat.lane is not None}
-
-    def _lanes(self, partitions: Iterable[int] | None = None) -> list[Lane]:
-        """The lanes that work, of some partitions or of all."""
-        seats = [self._seats.get(partition) for partition in (self._seats if partitions is None else partitions)]
-        return [seat.lane for seat in seats if seat is not None and seat.lane is not None]
 
     def _forget_snapshots(self) -> None:
         """They are of topics that end with this process."""
@@ -312,7 +305,7 @@ class LanesWorker:
         if holding == self._holding:
             return
         self._holding = holding
-        reading = [partition for partition in self._seats if self._reading(partition)]
+        reading = self._lanes().keys()
         if holding:
             self._consumer.pause(reading)
         else:
