@@ -42,6 +42,13 @@ class LanesMetrics:
         self._dead_letters = Counter(
             "litehit_lane_dead_letters", "Dead letters, by reason", ["partition", "reason"], registry=registry
         )
+        # Ignored records by kind; the sum is the outcome ignored above.
+        self._ignored = Counter(
+            "litehit_lane_ignored",
+            "Records ignored, by kind: write, registration or repeat",
+            ["partition", "kind"],
+            registry=registry,
+        )
         # Requests older than one before them in their instance; a TTL clock does not go back for them.
         self._times_clamped = Counter(
             "litehit_lane_times_clamped",
@@ -93,10 +100,12 @@ class LanesMetrics:
         """A lane's share of a micro-batch is in Kafka."""
         label = str(partition)
         self._records.labels(label, "fact").inc(counts.facts)
-        self._records.labels(label, "ignored").inc(counts.ignored)
+        self._records.labels(label, "ignored").inc(sum(counts.ignored.values()))
         self._records.labels(label, "dead_letter").inc(sum(counts.dead_letters.values()))
         for reason, count in counts.dead_letters.items():
             self._dead_letters.labels(label, reason.value).inc(count)
+        for kind, count in counts.ignored.items():
+            self._ignored.labels(label, kind.value).inc(count)
         self._times_clamped.labels(label).inc(counts.times_clamped)
 
     def batch(self, records: int, seconds: float) -> None:

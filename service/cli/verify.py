@@ -63,9 +63,10 @@ def verify(
 def sentences(report: PartitionReport) -> list[str]:
     """A partition's ledger, what was compared, and what could not be."""
     audited, counts = report.audited, report.audited.counts
+    dead_letters, ignored = sum(counts.dead_letters.values()), sum(counts.ignored.values())
     return [
         f"partition {report.partition}: requests {report.start} to {report.consumed}: {counts.consumed} consumed = "
-        f"{counts.facts} facts + {sum(counts.dead_letters.values())} dead letters + {counts.ignored} ignored; "
+        f"{counts.facts} facts + {dead_letters} dead letters + {ignored} ignored; "
         f"the same, byte for byte: {audited.facts} facts on the topic, {audited.rows} in {report.segments} segments, "
         f"{audited.dead_letters} dead letters",
         *(f"partition {report.partition}: not checked: {sentence}" for sentence in report.unchecked),
@@ -86,7 +87,7 @@ def document(reports: list[PartitionReport], difference: str | None) -> dict[str
                 "dead_letters": {
                     reason.value: count for reason, count in sorted(report.audited.counts.dead_letters.items())
                 },
-                "ignored": report.audited.counts.ignored,
+                "ignored": {kind.value: count for kind, count in sorted(report.audited.counts.ignored.items())},
                 "checked": {
                     "facts": report.audited.facts,
                     "rows": report.audited.rows,

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from schemas.dead_letter import Reason
 
-_NONE: Mapping[Reason, int] = MappingProxyType({})
+Kind = TypeVar("Kind", bound=StrEnum)
+
+_NONE: Mapping[Any, int] = MappingProxyType({})
+
+
+class Ignored(StrEnum):
+    """Why a record that is well-formed gives no fact and is no dead letter."""
+
+    WRITE = "write"
+    """It is no request: a write, or another event that the format's producer mixes in."""
+    REGISTRATION = "registration"
+    """It registers an instance, and was followed."""
+    REPEAT = "repeat"
+    """A request that its producer sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,28 +33,31 @@ class LaneCounts:
     Attributes:
         consumed: records in all.
         facts: requests that became a fact.
-        ignored: records that were recognised and ignored, such as write events.
+        ignored: records that gave nothing, by why.
         dead_letters: records by the reason that made them a dead letter.
         times_clamped: requests whose time lies behind an earlier one's of their instance.
     """
 
     consumed: int = 0
     facts: int = 0
-    ignored: int = 0
+    ignored: Mapping[Ignored, int] = field(default_factory=lambda: _NONE)
     dead_letters: Mapping[Reason, int] = field(default_factory=lambda: _NONE)
     times_clamped: int = 0
 
     def __post_init__(self) -> None:
-        accounted = self.facts + self.ignored + sum(self.dead_letters.values())
+        accounted = self.facts + sum(self.ignored.values()) + sum(self.dead_letters.values())
         if self.consumed != accounted:
             raise AssertionError(f"{self.consumed} records consumed, {accounted} accounted for: {self}")
 
     def __add__(self, other: LaneCounts) -> LaneCounts:
-        reasons = self.dead_letters.keys() | other.dead_letters.keys()
         return LaneCounts(
             self.consumed + other.consumed,
             self.facts + other.facts,
-            self.ignored + other.ignored,
-            {reason: self.dead_letters.get(reason, 0) + other.dead_letters.get(reason, 0) for reason in reasons},
+            _sum(self.ignored, other.ignored),
+            _sum(self.dead_letters, other.dead_letters),
             self.times_clamped + other.times_clamped,
         )
+
+
+def _sum(one: Mapping[Kind, int], other: Mapping[Kind, int]) -> dict[Kind, int]:
+    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in one.keys() | other.keys()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER, Reason
 from service.errors import TooManyDeadLetters
-from service.lanes.counts import LaneCounts
+from service.lanes.counts import Ignored, LaneCounts
 from service.lanes.dead_letters import dead_letter
 from service.lanes.instances import FrozenLane, LaneInstances
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
@@ -64,7 +65,7 @@ class _Sorted:
 
     shares: dict[str, _Share] = field(default_factory=dict)
     poison: list[tuple[SourceRecord, Poison]] = field(default_factory=list)
-    ignored: int = 0
+    ignored: Counter[Ignored] = field(default_factory=Counter)
     too_many: TooManyDeadLetters | None = None
 
     def by_instance(self) -> Iterator[tuple[str, list[int], RequestBatch]]:
@@ -142,12 +143,11 @@ class Lane:
             )
             for record, poison in batch.poison
         )
-        reasons = [poison.reason for _, poison in batch.poison]
         counts = LaneCounts(
             consumed=len(records),
             facts=len(facts),
             ignored=batch.ignored,
-            dead_letters={reason: reasons.count(reason) for reason in set(reasons)},
+            dead_letters=Counter(poison.reason for _, poison in batch.poison),
             times_clamped=clamped,
         )
         return LaneOutput(tuple(facts[row] for row in sorted(facts)), dead_letters, counts)
@@ -184,8 +184,8 @@ class Lane:
                 batch.poison.append((record, content))
                 if exceeded is not None and batch.too_many is None:
                     batch.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
-            elif content is None:
-                batch.ignored += 1
+            elif isinstance(content, Ignored):
+                batch.ignored[content] += 1
             else:
                 share = batch.shares.setdefault(content.instance_id, _Share())
                 share.rows.append(row)

@@ -9,6 +9,7 @@ from litehit.request import Request
 from schemas.dead_letter import FORMAT_HEADER, Reason
 from service import formats
 from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.lanes.counts import Ignored
 from service.records import SourceRecord
 
 _NS_PER_MS = 1_000_000
@@ -26,11 +27,11 @@ class ReadRecord(NamedTuple):
 
     Attributes:
         source: the record.
-        content: its request; None where it is to be ignored; or what is wrong with it.
+        content: its request; or why it is ignored; or what is wrong with it.
     """
 
     source: SourceRecord
-    content: Request | Poison | None
+    content: Request | Ignored | Poison
 
 
 def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> list[ReadRecord]:
@@ -43,14 +44,15 @@ def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> 
     return [ReadRecord(record, _read(trace_format, record)) for record in records]
 
 
-def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Poison | None:
+def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Ignored | Poison:
     if record.value is None:
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:
         named = _named_format(record) if record.headers else None
-        return (named or trace_format).parse(record.value, _context(record))
+        request = (named or trace_format).parse(record.value, _context(record))
     except FormatError as error:
         return Poison(error.reason, str(error))
+    return Ignored.WRITE if request is None else request
 
 
 def _named_format(record: SourceRecord) -> TraceFormat | None:

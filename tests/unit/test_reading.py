@@ -12,6 +12,7 @@ from schemas.dead_letter import Reason
 from service import formats
 from service.format_names import LINE_FORMATS, FormatName
 from service.formats.native_protobuf import protobuf_event
+from service.lanes.counts import Ignored
 from service.lanes.reading import Poison, read_records
 from service.records import Headers, SourceRecord
 from tests.format_samples import SAMPLES, Plain, mooncake, native
@@ -20,10 +21,15 @@ MOONCAKE = json.dumps(mooncake(Plain([1], 3, 5, 512))).encode()
 NATIVE = json.dumps(native(Plain([1], 3, 5, 512))).encode()
 
 
-def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Poison | None:
+def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Ignored | Poison:
     record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
     (read,) = read_records(formats.get(topic), [record])
     return read.content
+
+
+def test_what_is_no_request_is_ignored() -> None:
+    assert content(b'{"type":"write"}') is Ignored.WRITE
+    assert content(b'{"event_type":"request_start"}', topic="dynamo") is Ignored.WRITE
 
 
 @pytest.mark.parametrize("name", LINE_FORMATS)
