@@ -7,6 +7,7 @@ LiteHitError
 │   ├── TraceBlockMismatch  the trace's block size is not the registered one
 │   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
 ├── UnknownInstance        no registration covers an instance id
+│   └── VariantAddressed   it is that of a variant, which has no requests of its own
 ├── TimeWentBack           an offline trace's time goes back inside an instance
 ├── CapacityError          a capacity is no finite number (also a ValueError)
 ├── OptionError            an option of replay, query or the generator is out of range (also a ValueError)
@@ -100,6 +101,22 @@ class UnknownInstance(LiteHitError):
         self.instance_id = instance_id
         super().__init__(
             f"instance_id {instance_id!r} is not registered; add it, or a glob that covers it, to the registry"
+        )
+
+
+class VariantAddressed(UnknownInstance):
+    """A request names a variant of an instance.
+
+    Attributes:
+        base: the instance.
+    """
+
+    def __init__(self, instance_id: str, base: str) -> None:
+        super().__init__(instance_id)
+        self.base = base
+        self.args = (
+            f"instance_id {instance_id!r} is a variant of {base!r} in the registry: it is given the requests of "
+            f"{base!r} and takes none of its own; send them to {base!r}, or rename the variant",
         )
 
 

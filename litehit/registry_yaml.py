@@ -15,7 +15,7 @@ from litehit.errors import RegistryError
 FieldPath: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-_MAX_DEPTH = 8  # a registry is four deep; a node that contains itself has no end
+_MAX_DEPTH = 8  # a registry is six deep; a node that contains itself has no end
 _ABSENT = object()
 
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 _INT64_END = 2**63
 _BLOCK_TOKENS_END = 2**31  # so that a request's keys times its block stay far below 64 bits
 _NS_DIGITS = 9
+
+VARIANT_NAME = "[A-Za-z0-9_-]+"
+"""What a variant's name looks like. No dot, so that no e-mail address or host looks like the id of a variant."""
 
 Name = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1, lt=_INT64_END)]
@@ -24,6 +36,17 @@ def _whole_nanoseconds(seconds: Decimal) -> Decimal:
     return seconds
 
 
+def _number_of_seconds(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise PydanticCustomError("ttl_type", "must be a number of seconds")
+    return value
+
+
+def whole_nanoseconds(seconds: Decimal) -> int:
+    """A `TtlSeconds` in nanoseconds, exact."""
+    return int(seconds.scaleb(_NS_DIGITS))
+
+
 def _full_attention_only(value: int) -> int:
     if value != 0:
         raise PydanticCustomError(
@@ -32,7 +55,36 @@ def _full_attention_only(value: int) -> int:
     return value
 
 
+def _one_charge(specs: dict[str, int] | None, info: ValidationInfo, *, needed: bool) -> dict[str, int] | None:
+    """Check location_specs against a block_bytes that was read before it."""
+    if "block_bytes" not in info.data:
+        return specs
+    if needed and specs is None and info.data["block_bytes"] is None:
+        raise PydanticCustomError("charge_missing", "is absent and so is block_bytes; add one of the two")
+    if specs is not None and info.data["block_bytes"] is not None:
+        raise PydanticCustomError("charge_twice", "excludes block_bytes; keep one of the two")
+    if specs is not None and not 0 < sum(specs.values()) < _INT64_END:
+        raise PydanticCustomError("charge_range", "must sum to a positive 64-bit number of bytes")
+    return specs
+
+
 LinearStep = Annotated[int, AfterValidator(_full_attention_only)]
+TtlSeconds = Annotated[
+    Decimal,
+    Strict(False),
+    Field(ge=0, le=_INT64_END // 10**_NS_DIGITS, allow_inf_nan=False, description="0: blocks never expire"),
+    AfterValidator(_whole_nanoseconds),
+    BeforeValidator(_number_of_seconds),
+]
+CapacityGb = Annotated[
+    tuple[Annotated[float, Field(strict=True, allow_inf_nan=False)], ...],
+    Field(strict=False, description="slots in binary GB; negative: infinite"),
+]
+BlockBytes = Annotated[Positive, Field(description="bytes of one analysis block")]
+LocationSpecs = Annotated[
+    dict[Name, Positive],
+    Field(description="instead of block_bytes: bytes of each part of the full group, summed"),
+]
 
 
 class _Entry(BaseModel):
@@ -46,29 +98,38 @@ class GroupEntry(_Entry):
     enable_prefix_hash: bool = Field(
         default=False, description="keys are independent per-block hashes and must be chained"
     )
-    ttl_seconds: Annotated[
-        Decimal,
-        Strict(False),
-        Field(ge=0, le=_INT64_END // 10**_NS_DIGITS, allow_inf_nan=False, description="0: blocks never expire"),
-        AfterValidator(_whole_nanoseconds),
-    ] = Decimal(0)
-    capacity_gb: Annotated[
-        tuple[Annotated[float, Field(strict=True, allow_inf_nan=False)], ...],
-        Field(strict=False, description="slots in binary GB; negative: infinite"),
-    ] = ()
+    ttl_seconds: TtlSeconds = Decimal(0)
+    capacity_gb: CapacityGb = ()
     linear_step: LinearStep = 0
 
-    @field_validator("ttl_seconds", mode="before")
+
+class VariantEntry(_Entry):
+    """Another analysis of an instance's requests, in the same pass; what it does not state is the entry's."""
+
+    name: Annotated[
+        str,
+        Field(
+            pattern=f"^{VARIANT_NAME}$",
+            description="letters, digits, - and _; the variant's instance id is <instance id>@<name>",
+        ),
+    ]
+    block_size_tokens: BlockTokens | None = Field(
+        default=None, description="tokens of one analysis block; another than the entry's needs a charge of its own"
+    )
+    block_bytes: BlockBytes | None = None
+    location_specs: LocationSpecs | None = Field(default=None, validate_default=True)
+    ttl_seconds: TtlSeconds | None = None
+    capacity_gb: CapacityGb | None = None
+
+    @field_validator("location_specs")
     @classmethod
-    def _ttl_is_a_number(cls, value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise PydanticCustomError("ttl_type", "must be a number of seconds")
-        return value
+    def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
+        return _one_charge(value, info, needed=False)
 
     @property
-    def ttl_ns(self) -> int:
-        """The time to live in nanoseconds, exact."""
-        return int(self.ttl_seconds.scaleb(_NS_DIGITS))
+    def charge(self) -> int | None:
+        """Bytes of one analysis block; None where it is the entry's."""
+        return self.block_bytes if self.location_specs is None else sum(self.location_specs.values())
 
 
 class InstanceEntry(_Entry):
@@ -80,13 +141,12 @@ class InstanceEntry(_Entry):
     trace_block_size_tokens: BlockTokens | None = Field(
         default=None, description="tokens of one block as the producer hashed it; default: block_size_tokens"
     )
-    block_bytes: Positive | None = Field(default=None, description="bytes of one analysis block")
-    location_specs: dict[Name, Positive] | None = Field(
-        default=None,
-        validate_default=True,
-        description="instead of block_bytes: bytes of each part of the full group, summed",
-    )
+    block_bytes: BlockBytes | None = None
+    location_specs: LocationSpecs | None = Field(default=None, validate_default=True)
     linear_step: LinearStep = 0
+    variants: Annotated[tuple[VariantEntry, ...], Field(strict=False)] = Field(
+        default=(), description="further analyses of the same requests, each an instance of its own"
+    )
 
     @field_validator("trace_block_size_tokens")
     @classmethod
@@ -102,16 +162,8 @@ class InstanceEntry(_Entry):
 
     @field_validator("location_specs")
     @classmethod
-    def _one_charge(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        if "block_bytes" not in info.data:
-            return value
-        if value is None and info.data["block_bytes"] is None:
-            raise PydanticCustomError("charge_missing", "is absent and so is block_bytes; add one of the two")
-        if value is not None and info.data["block_bytes"] is not None:
-            raise PydanticCustomError("charge_twice", "excludes block_bytes; keep one of the two")
-        if value is not None and not 0 < sum(value.values()) < _INT64_END:
-            raise PydanticCustomError("charge_range", "must sum to a positive 64-bit number of bytes")
-        return value
+    def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
+        return _one_charge(value, info, needed=True)
 
     @property
     def charge(self) -> int:
