@@ -6,7 +6,8 @@ import numpy as np
 
 from litehit.core import LiteHit
 from litehit.facts import FactBatch
-from litehit.preprocess import denominator, normalize_batch
+from litehit.prepared import Prepared
+from litehit.preprocess import denominator
 from litehit.registry import InstanceConfig
 from litehit.request import RequestBatch
 
@@ -38,15 +39,12 @@ class InstanceEngine:
             LengthMismatch: a request fails `check`; nothing is processed.
             TooManyBlocks: see `LiteHit.process_batch`.
         """
-        config = self.config
-        normalized = normalize_batch(
-            requests.keys,
-            requests.offsets,
-            requests.input_token_lens,
-            config.block_size_tokens,
-            config.enable_prefix_hash,
-            config.trace_block_size_tokens,
-        )
+        return self.process_prepared(Prepared(requests))
+
+    def process_prepared(self, prepared: Prepared) -> FactBatch:
+        """`process` for requests that other engines are given too."""
+        config, requests = self.config, prepared.requests
+        normalized = prepared.normalized(config)
         count = len(requests)
         return FactBatch(
             requests.trace_ids,

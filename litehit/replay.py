@@ -16,6 +16,7 @@ from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
 from litehit.registry import Registry
 from litehit.replay_lanes import Lanes
 from litehit.request import Request, check_instance_option
+from litehit.targets import AS_NAMED, Routing
 
 MAX_WORKERS = 256
 WINDOW_LINES_PER_WORKER = 256
@@ -34,34 +35,28 @@ class ReplayOptions:
     Attributes:
         workers: threads, 1 to `MAX_WORKERS`; any number gives the same bytes.
         instance_id: the instance of lines that name none; None: the registry's only exact one.
-        fanout_all_instances: send each request to every instance that is registered exactly.
-        override_instance_id: send each request to this instance; excludes `fanout_all_instances`.
+        routing: whether requests go to other instances than the one they name.
     """
 
     workers: int = 1
     instance_id: str | None = None
-    fanout_all_instances: bool = False
-    override_instance_id: str | None = None
+    routing: Routing = AS_NAMED
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MAX_WORKERS:
             raise OptionError(f"workers {self.workers} is out of range; give 1 to {MAX_WORKERS}")
-        if self.fanout_all_instances and self.override_instance_id is not None:
-            raise OptionError(
-                f"fanout_all_instances and override_instance_id {self.override_instance_id!r} exclude each other; "
-                f"give one of them"
-            )
-        for instance_id in (self.instance_id, self.override_instance_id):
-            if instance_id is not None:
-                check_instance_option(instance_id)
+        if self.instance_id is not None:
+            check_instance_option(self.instance_id)
 
     def default_instance(self, registry: Registry) -> str | None:
-        """The instance to give to the parser for lines that name none."""
-        if self.override_instance_id is not None:
-            return self.override_instance_id
-        if self.instance_id is None and self.fanout_all_instances and registry.exact_ids:
-            # The request goes to every instance, so a line need not name one.
-            return registry.exact_ids[0]
+        """The instance to give to the parser for lines that name none.
+
+        Raises:
+            UnknownInstance, OptionError: as `Routing.pooled`.
+        """
+        pooled = self.routing.pooled(registry)
+        if pooled is not None:
+            return pooled
         return registry.default_instance() if self.instance_id is None else self.instance_id
 
 
@@ -112,11 +107,10 @@ def replay(
         TraceError: a line is malformed, its instance unknown, its length or block size wrong, its time before an
             earlier one's of its instance, its blocks too many for the engine; or the trace holds no request. The lowest
             such line is named.
-        UnknownInstance: of `override_instance_id`.
-        OptionError: `fanout_all_instances` without an instance registered exactly.
+        UnknownInstance, OptionError: as `Routing.pooled`.
     """
     options = options or ReplayOptions()
-    run = _Run(Lanes(registry, _targets(registry, options), source), parse, source, options.workers)
+    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers)
     out.mkdir(parents=True, exist_ok=True)
     path = out / FACTS_FILE_NAME
     with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
@@ -129,16 +123,6 @@ def replay(
         if not run.facts:
             raise TraceError(source, None, f"none of its {run.lines} lines is a request; is it of another format?")
     return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
-
-
-def _targets(registry: Registry, options: ReplayOptions) -> tuple[str, ...] | None:
-    if options.override_instance_id is not None:
-        return (registry.resolve(options.override_instance_id).instance_id,)
-    if not options.fanout_all_instances:
-        return None
-    if not registry.exact_ids:
-        raise OptionError("fanout_all_instances needs instances that are registered by exact id; the registry has none")
-    return registry.exact_ids
 
 
 def _windows(lines: Iterable[_Line], source: str, size: int) -> Iterator[list[_Line]]:

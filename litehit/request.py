@@ -45,11 +45,12 @@ class Request(NamedTuple):
     trace_block_size_tokens: int | None = None
     keys_rounded_up: bool = False
 
-    def at_block(self, registered: int) -> Request:
-        """The request with keys of full blocks only, given the trace block size of its instance.
+    def at_block(self, registered: int, instance_id: str | None = None) -> Request:
+        """The request with keys of full blocks only, given the trace block size of an instance.
 
         Args:
             registered: tokens of one trace block.
+            instance_id: whose that is, for the error; None: the instance that the request names.
 
         Raises:
             TraceBlockMismatch: the trace states another.
@@ -57,7 +58,7 @@ class Request(NamedTuple):
         """
         stated = self.trace_block_size_tokens
         if stated is not None and stated != registered:
-            raise TraceBlockMismatch(self.instance_id, stated, registered)
+            raise TraceBlockMismatch(self.instance_id if instance_id is None else instance_id, stated, registered)
         if not self.keys_rounded_up:
             return self
         keys = self.block_keys

@@ -33,6 +33,7 @@ def replay(
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_lines
+    from litehit.targets import Routing
     from service import formats
     from service.cli.progress import progress
     from service.trace_source import open_trace
@@ -43,8 +44,7 @@ def replay(
     options = ReplayOptions(
         workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
         instance_id=instance,
-        fanout_all_instances=fanout_all_instances,
-        override_instance_id=override_instance_id,
+        routing=Routing(fanout_all_instances, override_instance_id),
     )
     known = Registry.load(settings.registry)
     with open_trace(trace, format_name, reorder) as opened, progress("replaying", "lines", opened.size) as meter:

@@ -15,6 +15,7 @@ from litehit.facts_csv import read_facts
 from litehit.query import query
 from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
+from litehit.targets import Routing
 from service import formats
 from service.trace_file import TraceFile
 
@@ -63,7 +64,7 @@ def test_both_traces_give_the_reference_answers(
 
 
 def test_coarsened_beside_the_fine_by_fanout(mooncake_trace: Callable[[str], Path], tmp_path: Path) -> None:
-    answer = summaries(mooncake_trace("conversation"), tmp_path, workers=2, fanout_all_instances=True)
+    answer = summaries(mooncake_trace("conversation"), tmp_path, workers=2, routing=Routing(fanout_all_instances=True))
     assert answer["fine"]["total_hit_blocks"] == REFERENCE["conversation"][2]
     at = dict(zip(CAPACITIES, answer["coarse"]["total_hit_blocks"], strict=True))
     assert (at[4053], at[16213], at[-1]) == (21125, 43704, 48021)
@@ -72,7 +73,7 @@ def test_coarsened_beside_the_fine_by_fanout(mooncake_trace: Callable[[str], Pat
 def test_a_compressed_trace_gives_the_same(mooncake_trace: Callable[[str], Path], tmp_path: Path) -> None:
     trace = tmp_path / "synthetic.jsonl.gz"
     trace.write_bytes(gzip.compress(mooncake_trace("synthetic").read_bytes(), 1))
-    answer = summaries(trace, tmp_path, override_instance_id="fine")
+    answer = summaries(trace, tmp_path, routing=Routing(override_instance_id="fine"))
     assert answer["fine"]["total_hit_blocks"] == REFERENCE["synthetic"][2]
 
 

@@ -14,6 +14,7 @@ from litehit.errors import OptionError, TraceError, UnknownInstance
 from litehit.facts_csv import HEADER
 from litehit.registry import InstanceConfig, Registry
 from litehit.replay import MAX_WORKERS, ReplayOptions, ReplaySummary, replay
+from litehit.targets import Routing
 from litehit.workload import WorkloadSpec, generate
 from service import formats
 from service.event_json import event_json
@@ -108,7 +109,7 @@ def test_a_ttl_runs_by_the_traces_time(tmp_path: Path) -> None:
 def test_fanout_sends_each_request_to_every_exact_instance(tmp_path: Path) -> None:
     registry = Registry([config("fine"), config("glob-*"), config("coarse", block=8)])
     lines = [line(None, time, [1, 2, 3], 13) for time in range(2)]
-    assert run(lines, tmp_path, registry, fanout_all_instances=True) == [
+    assert run(lines, tmp_path, registry, routing=Routing(fanout_all_instances=True)) == [
         't0,fine,0,13,4,1024,"[]"',
         't0,coarse,0,13,8,1024,"[]"',
         't1,fine,1,13,4,1024,"[[1,3]]"',
@@ -118,7 +119,7 @@ def test_fanout_sends_each_request_to_every_exact_instance(tmp_path: Path) -> No
 
 def test_override_pools_the_trace_into_one_instance(tmp_path: Path) -> None:
     lines = [line("a", 0, [1, 2]), line("nobody", 1, [1, 2]), line(None, 2, [1])]
-    rows = run(lines, tmp_path, override_instance_id="g-pool")
+    rows = run(lines, tmp_path, routing=Routing(override_instance_id="g-pool"))
     assert [row.split(",")[1] for row in rows] == ["g-pool"] * 3
     assert [row.split(",", 6)[6] for row in rows] == ['"[]"', '"[[1,2]]"', '"[[1,1]]"']
 
@@ -172,7 +173,7 @@ def test_too_many_blocks_name_their_line(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("litehit.core.MAX_BLOCKS", 70)
     lines = [line("a", 0, list(range(60))), b"", line("b", 1, list(range(100, 230)))]
     lines += [line(name, 2, list(range(300, 450))) for name in ("b", "a")]
-    message = failure(lines, tmp_path, workers=2, fanout_all_instances=fanout)
+    message = failure(lines, tmp_path, workers=2, routing=Routing(fanout_all_instances=fanout))
     assert message.startswith(f"x.jsonl: line {3 if fanout else 4}: the request may bring the instance to ")
     assert "more than the engine's limit of 70; analyse with larger blocks or set a TTL" in message
 
@@ -205,26 +206,20 @@ def test_a_senseless_number_of_workers_is_refused(workers: int) -> None:
         ReplayOptions(workers=workers)
 
 
-def test_fanout_and_override_exclude_each_other() -> None:
-    with pytest.raises(OptionError, match="exclude each other"):
-        ReplayOptions(fanout_all_instances=True, override_instance_id="a")
-
-
 @pytest.mark.parametrize("instance_id", ["", "a\udcff"])
-@pytest.mark.parametrize("option", ["instance_id", "override_instance_id"])
-def test_an_instance_that_no_file_could_carry_is_refused(option: str, instance_id: str) -> None:
+def test_an_instance_that_no_file_could_carry_is_refused(instance_id: str) -> None:
     with pytest.raises(OptionError, match="is empty or no UTF-8; give an instance's id"):
-        ReplayOptions(**{option: instance_id})  # type: ignore[arg-type]
+        ReplayOptions(instance_id=instance_id)
 
 
 def test_fanout_needs_exact_instances(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="needs instances that are registered by exact id"):
-        run(GOOD, tmp_path, Registry([config("*")]), fanout_all_instances=True)
+        run(GOOD, tmp_path, Registry([config("*")]), routing=Routing(fanout_all_instances=True))
 
 
 def test_an_unknown_override_is_refused_before_reading(tmp_path: Path) -> None:
     with pytest.raises(UnknownInstance):
-        run(GOOD, tmp_path, override_instance_id="nobody")
+        run(GOOD, tmp_path, routing=Routing(override_instance_id="nobody"))
 
 
 def test_no_thread_outlives_a_run(tmp_path: Path) -> None:
@@ -249,7 +244,13 @@ def test_any_number_of_workers_gives_the_same_bytes(
     registry = Registry([config("x", 16, 16), config("y", 32, 16), config("z", 48, 16, ttl_ns=10**10)])
     lines = [event_json(request) for request in generate(spec).requests()]
     results = [
-        run(lines, tmp_path_factory.mktemp("out"), registry, workers=workers, fanout_all_instances=fanout)
+        run(
+            lines,
+            tmp_path_factory.mktemp("out"),
+            registry,
+            workers=workers,
+            routing=Routing(fanout_all_instances=fanout),
+        )
         for workers in (1, 2, 4)
     ]
     assert results[0] == results[1] == results[2]
