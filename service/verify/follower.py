@@ -16,12 +16,12 @@ _AROUND = 24  # bytes shown before and after the first that differs
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a request must have become.
+    """What a request must have become: one of its facts, or its dead letter.
 
     Attributes:
         source: `<topic>/<partition>/<offset>` of the request.
         source_offset: that offset.
-        output: its fact or dead letter.
+        output: the fact or dead letter. Facts of one request are of several instances, so their keys differ.
     """
 
     source: str
@@ -56,7 +56,8 @@ class Follower:
         self._start = start
         self._cut = cut
         self._latest = -1  # request of the last one taken
-        self._recent: deque[Wanted] | None = deque(maxlen=MAX_BATCH_RECORDS) if repeats else None
+        self._latest_keys: set[bytes | None] = set()  # of what was taken of it
+        self._recent = _Recent() if repeats else None
 
     def expect(self, wanted: Wanted) -> Found | None:
         """Take the next one, which must be this; None where it may have stood in a gap.
@@ -64,7 +65,7 @@ class Follower:
         Raises:
             Difference: it is missing, differs, or something stands before it that must not.
         """
-        while (found := self._peek()) is not None and found.source_offset < wanted.source_offset:
+        while (found := self._peek()) is not None and self._stands_before(found, wanted):
             self._unwanted(found)
         if found is None or found.source_offset > wanted.source_offset:
             if self._in_gap:
@@ -76,7 +77,7 @@ class Follower:
         self._take(found)
         self.matched += 1
         if self._recent is not None:
-            self._recent.append(wanted)
+            self._recent.add(wanted)
         return found
 
     def finish(self, consumed: int | None, stable: int) -> None:
@@ -113,28 +114,59 @@ class Follower:
         return self._next
 
     def _take(self, found: Found) -> None:
+        if found.source_offset != self._latest:
+            self._latest_keys.clear()
         self._latest = found.source_offset
+        self._latest_keys.add(found.key)
         self._next = None
         self._in_gap = False
 
+    def _stands_before(self, found: Found, wanted: Wanted) -> bool:
+        if found.source_offset == wanted.source_offset:
+            # A batch that ends amid a request's facts may stand there again from its beginning.
+            return found.key != wanted.output.key and self._recent is not None and self._recent.holds(found)
+        return found.source_offset < wanted.source_offset
+
     def _unwanted(self, found: Found) -> None:
         """Something from a request that is dealt with already, or gives none, or is not recomputed."""
-        if self._latest < found.source_offset < self._start:
+        is_same = found.source_offset == self._latest
+        is_doubled = found.source_offset < self._latest or (is_same and found.key in self._latest_keys)
+        if found.source_offset < self._start and not is_doubled:
             self.before_start += 1
             self._take(found)
             return
-        if self._recent is not None and self._stands_again(found):
+        if self._recent is not None and (found.source_offset < self._start or self._recent.holds(found)):
             self.repeated += 1
             self._next = None
             return
-        why = "stands there twice" if found.source_offset <= self._latest else f"must not have {self._what}"
+        why = "stands there twice" if is_doubled else f"must not have {self._what}"
         raise Difference(f"{found.place}: request {found.source_offset} {why}")
 
-    def _stands_again(self, found: Found) -> bool:
-        if found.source_offset < self._start:
-            return True
-        for wanted in self._recent or ():
-            if wanted.source_offset == found.source_offset:
+
+class _Recent:
+    """What may stand there again: all of the latest requests, as many as a batch may have."""
+
+    def __init__(self) -> None:
+        self._wanted: deque[Wanted] = deque()
+        self._requests = 0
+
+    def add(self, wanted: Wanted) -> None:
+        """Keep one more; it is of the last request or a later one."""
+        if not self._wanted or self._wanted[-1].source_offset != wanted.source_offset:
+            self._requests += 1
+        self._wanted.append(wanted)
+        while self._requests > MAX_BATCH_RECORDS:
+            gone = self._wanted.popleft()
+            self._requests -= gone.source_offset != self._wanted[0].source_offset
+
+    def holds(self, found: Found) -> bool:
+        """Whether it is one of these.
+
+        Raises:
+            Difference: it would be, but for some byte.
+        """
+        for wanted in self._wanted:
+            if wanted.source_offset == found.source_offset and wanted.output.key == found.key:
                 compare(found, wanted)
                 return True
         return False
