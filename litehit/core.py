@@ -161,6 +161,10 @@ class LiteHit:
         """Blocks seen and, under a TTL, not expired at the time of the last request or `advance_time`."""
         return int(self._scalars[BLOCKS]) - self._expired_blocks()
 
+    def is_fresh(self) -> bool:
+        """Whether it is as after `reset()`: no request has left a trace in it."""
+        return bool(self._scalars[BLOCKS] == 0 and self._scalars[CLOCK] == _BEGINNING_OF_TIME)
+
     def clamped_requests(self) -> int:
         """Requests whose time went back and was clamped, since the start or the last `reset()`."""
         return int(self._scalars[CLAMPED])

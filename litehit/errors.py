@@ -8,6 +8,8 @@ LiteHitError
 │   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
 ├── UnknownInstance        no registration covers an instance id
 │   └── VariantAddressed   it is that of a variant, which has no requests of its own
+├── RegistrationRefused    a registration in a stream does not fit
+│   └── RegistrationNeedsReset  it changes what a cache that is there depends on
 ├── TimeWentBack           an offline trace's time goes back inside an instance
 ├── CapacityError          a capacity is no finite number (also a ValueError)
 ├── OptionError            an option of replay, query or the generator is out of range (also a ValueError)
@@ -19,6 +21,8 @@ LiteHitError
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class LiteHitError(Exception):
@@ -117,6 +121,30 @@ class VariantAddressed(UnknownInstance):
         self.args = (
             f"instance_id {instance_id!r} is a variant of {base!r} in the registry: it is given the requests of "
             f"{base!r} and takes none of its own; send them to {base!r}, or rename the variant",
+        )
+
+
+class RegistrationRefused(LiteHitError):
+    """A registration in a stream does not fit.
+
+    Attributes:
+        instance_id: the instance.
+    """
+
+    def __init__(self, instance_id: str, why: str) -> None:
+        self.instance_id = instance_id
+        super().__init__(f"instance_id {instance_id!r} is not registered so: {why}")
+
+
+class RegistrationNeedsReset(RegistrationRefused):
+    """A registration changes what the instance's cache depends on."""
+
+    def __init__(self, instance_id: str, changes: Iterable[object]) -> None:
+        told = "; ".join(map(str, changes))
+        super().__init__(
+            instance_id,
+            f"{told}; its cache was filled under the one and can't serve the other: "
+            f"send reset: true with it to begin with an empty cache",
         )
 
 

@@ -51,8 +51,8 @@ class Registry:
         self, configs: Iterable[InstanceConfig], variants: Mapping[str, Sequence[InstanceConfig]] | None = None
     ) -> None:
         listed = list(configs)
-        self._exact = {config.instance_id: config for config in listed if not _is_glob(config.instance_id)}
-        globs = [config for config in listed if _is_glob(config.instance_id)]
+        self._exact = {config.instance_id: config for config in listed if not is_glob(config.instance_id)}
+        globs = [config for config in listed if is_glob(config.instance_id)]
         globs.sort(key=lambda config: -len(config.instance_id))
         self._globs = [(re.compile(fnmatch.translate(config.instance_id)), config) for config in globs]
         self._variants = dict(variants or {})
@@ -144,7 +144,8 @@ class Registry:
         raise UnknownInstance(instance_id)
 
 
-def _is_glob(instance_id: str) -> bool:
+def is_glob(instance_id: str) -> bool:
+    """Whether an id of the registry file stands for many."""
     return any(character in instance_id for character in "*?[")
 
 

@@ -32,6 +32,8 @@ class Reason(StrEnum):
     TIME_MISSING = "time-missing"
     UNKNOWN_FORMAT = "unknown-format"
     TRACE_BLOCK_MISMATCH = "trace-block-mismatch"
+    REGISTRATION_REFUSED = "registration-refused"
+    REGISTRATION_NEEDS_RESET = "registration-needs-reset"
 
 
 class DeadLetterHeaders(BaseModel):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
+from litehit.request import Request
 from schemas.dead_letter import FORMAT_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
@@ -60,9 +61,9 @@ def publish_trace(
     """Send a trace as request events, whatever its format, or as it is.
 
     What becomes no request event is sent as it is, with its format in a header: a write event, to be counted and
-    ignored; a request whose keys only the registered block size makes clear; a line that is not of the format, which
-    becomes a dead letter that says why. But where the very first one is not, the format is taken to be wrong and
-    nothing is sent.
+    ignored; a registration; a request whose keys only the registered block size makes clear; a line that is not of the
+    format, which becomes a dead letter that says why. But where the very first one is not, the format is taken to be
+    wrong and nothing is sent.
 
     Args:
         lines: one record each, with its number; blank ones are left out.
@@ -105,6 +106,7 @@ def publish_trace(
         else:
             if request is not None:
                 key = request.instance_id
+            if isinstance(request, Request):
                 if not raw and not request.keys_rounded_up:
                     value, sent_format = encode(request), event_format
                 if pace is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from litehit.errors import OptionError
+from litehit.request import Request
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
@@ -72,7 +73,7 @@ class LineTrace:
             request = self.trace_format.parse(line, _ANY)
         except FormatError:  # told where it is read
             return None
-        return None if request is None else request.timestamp_ns
+        return request.timestamp_ns if isinstance(request, Request) else None
 
 
 @contextmanager

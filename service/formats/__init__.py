@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from litehit.errors import OptionError
+from litehit.registration import Registration
 from litehit.request import Request
+from schemas.dead_letter import Reason
 from service.formats.bailian import BailianFormat
-from service.formats.base import RecordContext, TraceFormat
+from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
@@ -45,7 +47,14 @@ def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[
     """
 
     def parse(line: bytes, number: int) -> Request | None:
-        return trace_format.parse(line, RecordContext(instance_id, number, timestamp_ns=None))
+        content = trace_format.parse(line, RecordContext(instance_id, number, timestamp_ns=None))
+        if isinstance(content, Registration):
+            raise FormatError(
+                Reason.REGISTRATION_REFUSED,
+                f"it registers {content.instance_id!r}, which only the topic takes; register the instance in the "
+                f"registry file and remove the line",
+            )
+        return content
 
     return parse
 

@@ -6,6 +6,7 @@ from codecs import BOM_UTF8
 from typing import NamedTuple, Protocol
 
 from litehit.errors import InvalidRequest
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 
@@ -51,11 +52,12 @@ class TraceFormat(Protocol):
         """The format's name in `--format` and in the header `litehit-format`."""
         ...
 
-    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+    def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
         """Read one record. Safe to call from several threads.
 
         Returns:
-            The request; None for a record that is recognised and ignored, such as a write event.
+            The request; a registration, where the format has any; None for a record that is recognised and ignored,
+            such as a write event.
 
         Raises:
             FormatError: the record is not of this format, or its instance or time is known neither from the record

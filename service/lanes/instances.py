@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from litehit.config_changes import core_changes
 from litehit.core import LiteHit
-from litehit.errors import UnknownInstance
+from litehit.errors import RegistrationNeedsReset, UnknownInstance
 from litehit.facts import FactBatch
 from litehit.frozen import FrozenCore
 from litehit.instance import InstanceEngine
+from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
 from litehit.request import RequestBatch
 from service.lanes.committed import RequestsTopic
@@ -35,6 +37,7 @@ class FrozenLane:
         partition, next_offset, history: see `Snapshot`.
         instances: by instance id.
         unregistered: see `LaneInstances`.
+        registrations: see `Snapshot`.
     """
 
     partition: int
@@ -42,6 +45,7 @@ class FrozenLane:
     history: int
     instances: tuple[FrozenInstance, ...]
     unregistered: tuple[InstanceSnapshot, ...]
+    registrations: tuple[Registration, ...]
 
     def snapshot(self, topic: RequestsTopic) -> Snapshot:
         """What is to be kept of it."""
@@ -54,6 +58,7 @@ class FrozenLane:
             None,
             time.time(),
             sorted([*instances, *self.unregistered], key=lambda one: one.config.instance_id),
+            self.registrations,
         )
 
 
@@ -75,21 +80,20 @@ class LaneInstances:
     """
 
     def __init__(self, registry: Registry, restored: Snapshot | None = None) -> None:
-        self._registry = registry
+        self._registrations = Registrations(registry, restored.registrations if restored is not None else ())
         self._engines: dict[str, InstanceEngine] = {}
         self._counters: dict[str, OnlineCounters] = {}
-        self._unregistered: list[InstanceSnapshot] = []
+        self._unregistered: dict[str, InstanceSnapshot] = {}
         self.is_recharged = False
         for one in restored.instances if restored is not None else ():
             instance_id = one.config.instance_id
             try:
-                registered = registry.resolve(instance_id)
+                registered = self._registrations.resolve(instance_id)
             except UnknownInstance:
-                self._unregistered.append(one)
+                self._unregistered[instance_id] = one
                 continue
             self.is_recharged |= registered != one.config
-            self._engines[instance_id] = InstanceEngine(one.config, LiteHit.from_state(one.core))
-            self._counters[instance_id] = OnlineCounters(registered, one.sums)
+            self._restore(one, registered)
 
     def engine(self, instance_id: str) -> InstanceEngine:
         """The engine of an instance, made at its first request.
@@ -99,15 +103,39 @@ class LaneInstances:
         """
         engine = self._engines.get(instance_id)
         if engine is None:
-            config = self._registry.resolve(instance_id)
+            config = self._registrations.resolve(instance_id)
             engine = self._engines[instance_id] = InstanceEngine(config)
             self._counters[instance_id] = OnlineCounters(config)
         return engine
 
+    def register(self, registration: Registration) -> None:
+        """Let a registration apply from here on.
+
+        Raises:
+            RegistrationRefused: it does not fit; nothing has changed.
+        """
+        config = self._registrations.propose(registration)
+        instance_id = registration.instance_id
+        kept = self._unregistered.pop(instance_id, None)
+        if kept is not None:
+            self._restore(kept, kept.config)
+        engine = self._engines.get(instance_id)
+        if engine is not None:
+            changes = core_changes(engine.config, config)
+            if registration.reset or (changes and engine.core.is_fresh()):
+                self._engines[instance_id] = InstanceEngine(config)
+            elif changes:
+                raise RegistrationNeedsReset(instance_id, changes)
+            else:
+                engine.config = config
+            sums = self._counters[instance_id].copy_sums()
+            self._counters[instance_id] = OnlineCounters(config, sums)
+        self._registrations.add(registration)
+
     def go_live(self) -> None:
         """From here on facts are new ones, and what the registry says of their charge applies."""
         for instance_id, engine in self._engines.items():
-            engine.config = self._registry.resolve(instance_id)
+            engine.config = self._registrations.resolve(instance_id)
 
     def process(self, instance_id: str, requests: RequestBatch) -> FactBatch:
         """The facts of some requests, counted."""
@@ -134,4 +162,12 @@ class LaneInstances:
             FrozenInstance(engine.config, engine.core.freeze(), self._counters[instance_id].copy_sums())
             for instance_id, engine in self._engines.items()
         )
-        return FrozenLane(partition, next_offset, history, instances, tuple(self._unregistered))
+        return FrozenLane(
+            partition, next_offset, history, instances, tuple(self._unregistered.values()), self._registrations.stated
+        )
+
+    def _restore(self, kept: InstanceSnapshot, counted: InstanceConfig) -> None:
+        """Go on with an instance of a snapshot, counted at the slots of a configuration."""
+        instance_id = kept.config.instance_id
+        self._engines[instance_id] = InstanceEngine(kept.config, LiteHit.from_state(kept.core))
+        self._counters[instance_id] = OnlineCounters(counted, kept.sums)

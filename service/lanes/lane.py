@@ -6,8 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from litehit.errors import LengthMismatch, TraceBlockMismatch, UnknownInstance
+from litehit.errors import (
+    LengthMismatch,
+    RegistrationNeedsReset,
+    RegistrationRefused,
+    TraceBlockMismatch,
+    UnknownInstance,
+)
 from litehit.facts import FactBatch
+from litehit.registration import Registration
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER, Reason
@@ -60,13 +67,12 @@ class _Share:
 
 
 @dataclass(slots=True)
-class _Sorted:
-    """A batch after parsing and before any core has seen it."""
+class _Stretch:
+    """Records between two registrations, after parsing and before any core has seen them."""
+
+    end: int = 0
 
     shares: dict[str, _Share] = field(default_factory=dict)
-    poison: list[tuple[SourceRecord, Poison]] = field(default_factory=list)
-    ignored: Counter[Ignored] = field(default_factory=Counter)
-    too_many: TooManyDeadLetters | None = None
 
     def by_instance(self) -> Iterator[tuple[str, list[int], RequestBatch]]:
         """Each instance, the rows of its requests' records, and the requests; made into columns all at once."""
@@ -77,6 +83,15 @@ class _Sorted:
             end = first + len(share.rows)
             yield instance_id, share.rows, columns[first:end]
             first = end
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What became of a batch's records, but for facts."""
+
+    poison: list[tuple[SourceRecord, Poison]] = field(default_factory=list)
+    ignored: Counter[Ignored] = field(default_factory=Counter)
+    too_many: TooManyDeadLetters | None = None
 
 
 class Lane:
@@ -122,17 +137,20 @@ class Lane:
         Raises:
             TooManyDeadLetters: they exceed the limits; nothing of the batch may be handed over.
         """
-        batch = self._sort(records)
-        if batch.too_many is not None:
-            raise batch.too_many
+        ledger = _Ledger()
         facts: dict[int, OutputRecord] = {}
         clamped = 0
-        for instance_id, rows, requests in batch.by_instance():
-            core = self._instances.engine(instance_id).core
-            before = core.clamped_requests()
-            computed = self._instances.process(instance_id, requests)
-            clamped += core.clamped_requests() - before
-            self._render(records, rows, computed, facts)
+        for stretch in self._stretches(records, ledger):
+            if ledger.too_many is not None:
+                raise ledger.too_many
+            for instance_id, rows, requests in stretch.by_instance():
+                core = self._instances.engine(instance_id).core
+                before = core.clamped_requests()
+                computed = self._instances.process(instance_id, requests)
+                clamped += core.clamped_requests() - before
+                self._render(records, rows, computed, facts)
+        if ledger.too_many is not None:  # a registration was one too many
+            raise ledger.too_many
         dead_letters = tuple(
             dead_letter(
                 record,
@@ -141,21 +159,22 @@ class Lane:
                 topic=self._targets.dead_letters_topic,
                 max_bytes=self._targets.dead_letter_max_bytes,
             )
-            for record, poison in batch.poison
+            for record, poison in ledger.poison
         )
         counts = LaneCounts(
             consumed=len(records),
             facts=len(facts),
-            ignored=batch.ignored,
-            dead_letters=Counter(poison.reason for _, poison in batch.poison),
+            ignored=ledger.ignored,
+            dead_letters=Counter(poison.reason for _, poison in ledger.poison),
             times_clamped=clamped,
         )
         return LaneOutput(tuple(facts[row] for row in sorted(facts)), dead_letters, counts)
 
     def replay(self, records: Sequence[ReadRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
-        for instance_id, _, requests in self._sort(records).by_instance():
-            self._instances.process(instance_id, requests)
+        for stretch in self._stretches(records, _Ledger()):
+            for instance_id, _, requests in stretch.by_instance():
+                self._instances.process(instance_id, requests)
 
     @property
     def is_recharged(self) -> bool:
@@ -174,23 +193,56 @@ class Lane:
         """A copy of its state after the last record processed, quickly made."""
         return self._instances.freeze(self.partition, self._next_offset, self.history)
 
-    def _sort(self, records: Sequence[ReadRecord]) -> _Sorted:
-        batch = _Sorted()
-        for row, (record, read) in enumerate(records):
+    def _stretches(self, records: Sequence[ReadRecord], ledger: _Ledger) -> Iterator[_Stretch]:
+        """The records cut at registrations: each takes effect when what came before it was processed."""
+        first = 0
+        while True:
+            stretch = self._sort(records, first, ledger)
+            yield stretch
+            if stretch.end == len(records):
+                return
+            record, registration = records[stretch.end]
+            if isinstance(registration, Registration):
+                self._note(record, self._register(registration), ledger)
+            first = stretch.end + 1
+
+    def _sort(self, records: Sequence[ReadRecord], first: int, ledger: _Ledger) -> _Stretch:
+        """The records from a row on, up to the next registration."""
+        stretch = _Stretch(end=len(records))
+        for row in range(first, len(records)):
+            record, read = records[row]
             self._own(record)
+            if isinstance(read, Registration):
+                stretch.end = row
+                break
             content = self._check(read) if isinstance(read, Request) else read
-            exceeded = self._poison.count(isinstance(content, Poison))
-            if isinstance(content, Poison):
-                batch.poison.append((record, content))
-                if exceeded is not None and batch.too_many is None:
-                    batch.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
-            elif isinstance(content, Ignored):
-                batch.ignored[content] += 1
-            else:
-                share = batch.shares.setdefault(content.instance_id, _Share())
+            if isinstance(content, Request):
+                self._poison.count(False)
+                share = stretch.shares.setdefault(content.instance_id, _Share())
                 share.rows.append(row)
                 share.requests.append(content)
-        return batch
+            else:
+                self._note(record, content, ledger)
+        return stretch
+
+    def _note(self, record: SourceRecord, content: Ignored | Poison, ledger: _Ledger) -> None:
+        """Enter a record that gives no fact."""
+        exceeded = self._poison.count(isinstance(content, Poison))
+        if isinstance(content, Ignored):
+            ledger.ignored[content] += 1
+            return
+        ledger.poison.append((record, content))
+        if exceeded is not None and ledger.too_many is None:
+            ledger.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
+
+    def _register(self, registration: Registration) -> Ignored | Poison:
+        try:
+            self._instances.register(registration)
+        except RegistrationNeedsReset as error:
+            return Poison(Reason.REGISTRATION_NEEDS_RESET, str(error))
+        except RegistrationRefused as error:
+            return Poison(Reason.REGISTRATION_REFUSED, str(error))
+        return Ignored.REGISTRATION
 
     def _own(self, record: SourceRecord) -> None:
         if record.partition != self.partition or record.offset < self._next_offset:

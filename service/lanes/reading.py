@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import FORMAT_HEADER, Reason
 from service import formats
@@ -27,11 +28,11 @@ class ReadRecord(NamedTuple):
 
     Attributes:
         source: the record.
-        content: its request; or why it is ignored; or what is wrong with it.
+        content: its request or registration; or why it is ignored; or what is wrong with it.
     """
 
     source: SourceRecord
-    content: Request | Ignored | Poison
+    content: Request | Registration | Ignored | Poison
 
 
 def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> list[ReadRecord]:
@@ -44,7 +45,7 @@ def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> 
     return [ReadRecord(record, _read(trace_format, record)) for record in records]
 
 
-def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Ignored | Poison:
+def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Registration | Ignored | Poison:
     if record.value is None:
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:

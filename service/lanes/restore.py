@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from litehit.config_changes import ConfigChange, core_changes
 from litehit.errors import UnknownInstance
-from litehit.registry import InstanceConfig, Registry
+from litehit.registration import Registrations
+from litehit.registry import Registry
 from service.errors import CannotRestore
 from service.lanes.committed import Committed, RequestsTopic
 from service.lanes.snapshot import Snapshot
-
-# What a core depends on. Anything else of a configuration applies to later facts.
-_CORE_FIELDS = ("block_size_tokens", "trace_block_size_tokens", "enable_prefix_hash", "ttl_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +117,18 @@ def check_configuration(topic: RequestsTopic, partition: int, snapshot: Snapshot
     Raises:
         CannotRestore: names each difference.
     """
-    differences = []
+    differences: list[ConfigChange] = []
+    registrations = Registrations(registry, snapshot.registrations)
     for instance in snapshot.instances:
         try:
-            registered = registry.resolve(instance.config.instance_id)
+            registered = registrations.resolve(instance.config.instance_id)
         except UnknownInstance:
             continue
-        differences += _differences(instance.config, registered)
+        differences += core_changes(instance.config, registered)
     if differences:
         raise CannotRestore(
             f"{topic.name}/{partition}: the registry's configuration is not that of the caches in {snapshot.path}: "
-            f"{'; '.join(differences)}; put it back, or {choices(partition, 'cold', 'earliest')}"
+            f"{'; '.join(map(str, differences))}; put it back, or {choices(partition, 'cold', 'earliest')}"
         )
 
 
@@ -141,14 +141,6 @@ def choices(partition: int, *ways: str) -> str:
     }
     told = ", ".join(meanings[way] for way in ways)
     return f"choose with litehit lanes reset --partition {partition} --to {'|'.join(ways)}: {told}"
-
-
-def _differences(kept: InstanceConfig, registered: InstanceConfig) -> list[str]:
-    return [
-        f"{kept.instance_id} has {name} {getattr(kept, name)} there and {getattr(registered, name)} now"
-        for name in _CORE_FIELDS
-        if getattr(kept, name) != getattr(registered, name)
-    ]
 
 
 def _refuse_count(topic: RequestsTopic, partition: int, count: int) -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from litehit.aggregate import AggregateCurve
 from litehit.errors import StateError
 from litehit.frozen import State
+from litehit.registration import Registration
 from litehit.registry import InstanceConfig
 from service import tensor_file
 from service.errors import SnapshotDamaged
@@ -20,7 +21,9 @@ from service.lanes.committed import RequestsTopic
 from service.lanes.counters import Charge, ChargeSums
 
 SNAPSHOTS_FOLDER = "snapshots"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+_READABLE = ("1", str(FORMAT_VERSION))  # 1 knows no registrations
 
 _NAME = re.compile(rf"{SNAPSHOTS_FOLDER}/([^/]+)/([^/]+)/(\d{{5}})/(\d{{20}})\.safetensors")
 # Keys of the file's metadata.
@@ -67,6 +70,7 @@ class Snapshot:
         reset: set where an operator made it.
         taken_at: when, in seconds since 1970.
         instances: by instance id.
+        registrations: what the stream has registered, one an instance.
     """
 
     topic: RequestsTopic
@@ -76,6 +80,7 @@ class Snapshot:
     reset: Reset | None
     taken_at: float
     instances: Sequence[InstanceSnapshot]
+    registrations: Sequence[Registration] = ()
 
     @property
     def path(self) -> str:
@@ -106,6 +111,7 @@ class _Description(BaseModel):
     reset: Reset | None
     taken_at: float
     instances: list[_Instance]
+    registrations: tuple[Registration, ...] = ()
 
 
 def snapshot_folder(topic: RequestsTopic, partition: int) -> str:
@@ -138,6 +144,7 @@ def encode(snapshot: Snapshot) -> memoryview:
         reset=snapshot.reset,
         taken_at=snapshot.taken_at,
         instances=instances,
+        registrations=tuple(snapshot.registrations),
     ).model_dump_json()
     metadata = {
         _VERSION: str(FORMAT_VERSION),
@@ -156,7 +163,7 @@ def decode(path: str, content: bytes) -> Snapshot:
     """
     try:
         arrays, metadata = tensor_file.decode(content)
-        if metadata[_VERSION] != str(FORMAT_VERSION):
+        if metadata[_VERSION] not in _READABLE:
             raise SnapshotDamaged(
                 path,
                 f"format version {metadata[_VERSION]}, but this program reads {FORMAT_VERSION}; "
@@ -184,6 +191,7 @@ def decode(path: str, content: bytes) -> Snapshot:
         description.reset,
         description.taken_at,
         [_instance(path, number, one, arrays) for number, one in enumerate(description.instances)],
+        description.registrations,
     )
     if snapshot.path != path:
         raise SnapshotDamaged(path, f"its metadata says it is {snapshot.path}; it was renamed, so move it back")

@@ -42,7 +42,7 @@ def read_all(name: FormatName, plain: Iterator[Plain], block: int) -> list[Reque
     for position, one in enumerate(plain, 1):
         record = json.dumps(SAMPLES[name].record(one)).encode()
         request = formats.get(name).parse(record, RecordContext("i", position, None))
-        assert request is not None
+        assert isinstance(request, Request)
         requests.append(request.at_block(block))
     return requests
 

@@ -38,7 +38,7 @@ def sample(name: str, keys: list[Any], tail: int = 0, time_ms: int = 0) -> dict[
 
 def read(name: str, record: Any, context: RecordContext = CONTEXT) -> Request:
     request = formats.get(name).parse(record if isinstance(record, bytes) else encode(record), context)
-    assert request is not None
+    assert isinstance(request, Request)
     return request.at_block(SAMPLES[FormatName(name)].block)
 
 
@@ -222,7 +222,7 @@ def test_threads_do_not_disturb_each_other(name: str) -> None:
     records = [encode(sample(name, list(range(i, i + 50)), 0, i)) for i in range(200)]
     with ThreadPoolExecutor(4) as pool:
         requests = list(pool.map(lambda record: formats.get(name).parse(record, CONTEXT), records))
-    assert [request.block_keys.tolist() for request in requests if request] == [
+    assert [request.block_keys.tolist() for request in requests if isinstance(request, Request)] == [
         SAMPLES[FormatName(name)].read_as(range(i, i + 50)) for i in range(200)
     ]
 
@@ -366,7 +366,7 @@ def test_mutated_lines_are_requests_ignored_or_refused(name: str) -> None:
         except FormatError:
             refused += 1
             continue
-        if request is not None:
+        if isinstance(request, Request):
             assert request.block_keys.dtype == "int64"
             assert -(2**63) <= request.timestamp_ns < 2**63
             read += 1

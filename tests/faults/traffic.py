@@ -64,7 +64,7 @@ def trace_requests(path: Path, count: int) -> list[Request]:
     with path.open("rb") as lines:
         for number, line in enumerate(itertools.islice(lines, count), start=1):
             request = mooncake.parse(line, RecordContext("none", number, 0))
-            assert request is not None
+            assert isinstance(request, Request)
             requests.append(request)
     return requests
 

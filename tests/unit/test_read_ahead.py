@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from litehit.registration import Registration
 from litehit.registry import Registry
 from litehit.request import Request
 from service import formats
@@ -72,7 +73,7 @@ def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[i
     class Broken(TraceFormat):
         name = "broken"
 
-        def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
             if record == RECORDS[1][7].value and context.position == 7 and broken:
                 raise ZeroDivisionError
             return formats.get("native").parse(record, context)

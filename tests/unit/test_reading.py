@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service import formats
@@ -21,7 +22,7 @@ MOONCAKE = json.dumps(mooncake(Plain([1], 3, 5, 512))).encode()
 NATIVE = json.dumps(native(Plain([1], 3, 5, 512))).encode()
 
 
-def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Ignored | Poison:
+def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Registration | Ignored | Poison:
     record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
     (read,) = read_records(formats.get(topic), [record])
     return read.content

@@ -169,6 +169,6 @@ def test_a_core_of_another_configuration_is_refused_with_the_difference(tmp_path
     message = str(caught.value)
     assert "a has block_size_tokens 16 there and 8 now" in message
     assert "a has enable_prefix_hash True there and False now" in message
-    assert "a has ttl_ns 7 there and 5000000000 now" in message
+    assert "a has ttl_seconds 0.000000007 there and 5 now" in message
     assert "trace_block_size_tokens" not in message
     assert "litehit lanes reset --partition 0 --to cold|earliest" in message

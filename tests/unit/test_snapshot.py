@@ -75,10 +75,10 @@ def test_a_truncated_file_is_found(kept: Snapshot, content: bytes, left: int) ->
 
 
 def test_another_version_says_who_reads_it(kept: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_module, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(snapshot_module, "FORMAT_VERSION", 3)
     newer = bytes(encode(kept))
     monkeypatch.undo()
-    with pytest.raises(SnapshotDamaged, match="format version 2, but this program reads 1; use the release that"):
+    with pytest.raises(SnapshotDamaged, match="format version 3, but this program reads 2; use the release that"):
         decode(kept.path, newer)
 
 

@@ -32,7 +32,7 @@ def read(name: Path, format_name: str = "auto") -> list[Request]:
     with open_trace(str(name), format_name) as trace:
         for number, record in trace:
             one = trace.trace_format.parse(record, RecordContext("i", number, None))
-            assert one is not None
+            assert isinstance(one, Request)
             requests.append(one)
         assert trace.size is not None
         assert trace.position() == trace.size
