@@ -55,7 +55,7 @@ def _full_attention_only(value: int) -> int:
     return value
 
 
-def _one_charge(specs: dict[str, int] | None, info: ValidationInfo, *, needed: bool) -> dict[str, int] | None:
+def charged_once(specs: dict[str, int] | None, info: ValidationInfo, *, needed: bool) -> dict[str, int] | None:
     """Check location_specs against a block_bytes that was read before it."""
     if "block_bytes" not in info.data:
         return specs
@@ -66,6 +66,18 @@ def _one_charge(specs: dict[str, int] | None, info: ValidationInfo, *, needed: b
     if specs is not None and not 0 < sum(specs.values()) < _INT64_END:
         raise PydanticCustomError("charge_range", "must sum to a positive 64-bit number of bytes")
     return specs
+
+
+def only_coarser(trace_block: int | None, info: ValidationInfo) -> int | None:
+    """Check trace_block_size_tokens against a block_size_tokens that was read before it."""
+    block = info.data.get("block_size_tokens")
+    if trace_block is not None and block is not None and block % trace_block:
+        raise PydanticCustomError(
+            "granularity",
+            "must divide block_size_tokens {block}: blocks can only be made coarser, by a whole factor",
+            {"block": block},
+        )
+    return trace_block
 
 
 LinearStep = Annotated[int, AfterValidator(_full_attention_only)]
@@ -124,7 +136,7 @@ class VariantEntry(_Entry):
     @field_validator("location_specs")
     @classmethod
     def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        return _one_charge(value, info, needed=False)
+        return charged_once(value, info, needed=False)
 
     @property
     def charge(self) -> int | None:
@@ -151,19 +163,12 @@ class InstanceEntry(_Entry):
     @field_validator("trace_block_size_tokens")
     @classmethod
     def _only_coarser(cls, value: int | None, info: ValidationInfo) -> int | None:
-        block = info.data.get("block_size_tokens")
-        if value is not None and block is not None and block % value:
-            raise PydanticCustomError(
-                "granularity",
-                "must divide block_size_tokens {block}: blocks can only be made coarser, by a whole factor",
-                {"block": block},
-            )
-        return value
+        return only_coarser(value, info)
 
     @field_validator("location_specs")
     @classmethod
     def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        return _one_charge(value, info, needed=True)
+        return charged_once(value, info, needed=True)
 
     @property
     def charge(self) -> int:

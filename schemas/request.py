@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, TypeAdapter
 
 from schemas.block_keys import BlockKeys
+from schemas.registration import RegisterEvent
 
 Int64 = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 
@@ -64,7 +65,7 @@ class WriteEvent(BaseModel):
     type: Literal["write"]
 
 
-Event: TypeAlias = Annotated[RequestEvent | WriteEvent, Discriminator("type")]
+Event: TypeAlias = Annotated[RequestEvent | WriteEvent | RegisterEvent, Discriminator("type")]
 """Any record of the requests topic."""
 
-EVENT: TypeAdapter[RequestEvent | WriteEvent] = TypeAdapter(Event)
+EVENT: TypeAdapter[RequestEvent | WriteEvent | RegisterEvent] = TypeAdapter(Event)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
+
+from pydantic_core import ErrorDetails
 
 from litehit.errors import InvalidRequest
 from litehit.registration import Registration
@@ -95,6 +98,12 @@ def refuse_no_text(record: bytes) -> None:
             Reason.MALFORMED_JSON,
             "the record begins with a byte order mark; send UTF-8 without one (a file: save it so)",
         )
+
+
+def invalid_field(location: Sequence[int | str], details: ErrorDetails) -> str:
+    """The sentence of a model's error, for a person."""
+    message = details["msg"].removeprefix("Input ").replace("should", "must", 1)
+    return f"{'.'.join(map(str, location))} = {shown(details['input'])}: {message}"
 
 
 def shown(value: object, limit: int = 60) -> str:

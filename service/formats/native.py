@@ -5,11 +5,23 @@ from __future__ import annotations
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
+from schemas.registration import RegisterEvent
 from schemas.request import EVENT, WriteEvent
-from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, refuse_no_text, shown, time_of
+from service.formats.base import (
+    FormatError,
+    RecordContext,
+    TraceFormat,
+    instance_of,
+    invalid_field,
+    refuse_no_text,
+    shown,
+    time_of,
+)
 from service.formats.fast_event import EventFields, Write, read_fast_event
+from service.formats.registering import registration_of
 
 _REASONS = {
     "json_invalid": Reason.MALFORMED_JSON,
@@ -18,7 +30,7 @@ _REASONS = {
     "block_key_type": Reason.KEY_TYPE,
     "block_keys_type": Reason.KEY_TYPE,
 }
-_TYPES = 'send "request" (or "get"), or "write" for a write'
+_TYPES = 'send "request" (or "get"), "write" for a write, or "register"'
 
 
 class TypeAbsent(FormatError):
@@ -33,11 +45,13 @@ class NativeFormat(TraceFormat):
 
     name = "native"
 
-    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+    def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
         """See `TraceFormat.parse`."""
         event = read_fast_event(record) or _read_by_model(record)
         if isinstance(event, Write | WriteEvent):
             return None
+        if isinstance(event, RegisterEvent):
+            return registration_of(event, context)
         return Request(
             instance_id=instance_of(event.instance_id, context),
             trace_id=event.trace_id,
@@ -48,13 +62,13 @@ class NativeFormat(TraceFormat):
         )
 
 
-def _read_by_model(record: bytes) -> EventFields | WriteEvent:
+def _read_by_model(record: bytes) -> EventFields | WriteEvent | RegisterEvent:
     refuse_no_text(record)
     try:
         event = EVENT.validate_json(record)
     except ValidationError as error:
         raise _format_error(error.errors(include_url=False)[0]) from None
-    if isinstance(event, WriteEvent):
+    if isinstance(event, WriteEvent | RegisterEvent):
         return event
     return EventFields(
         event.instance_id,
@@ -86,4 +100,4 @@ def _sentence(details: ErrorDetails) -> str:
         return f"{field} is absent; send the key of each full block, [] where no block is full"
     if kind.startswith("block_key"):
         return message
-    return f"{field} = {shown(value)}: {message.removeprefix('Input ').replace('should', 'must', 1)}"
+    return invalid_field(details["loc"][1:], details)

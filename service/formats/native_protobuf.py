@@ -10,13 +10,16 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from litehit.curves import Int64Array
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.registering import read_registration
+from service.formats.registration_message import add_registration, stated_fields
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _KEY_BYTES = 8
-_WRITE = 1
+_WRITE, _REGISTER = 1, 2
 _KEYS_FIELD = 5
 
 
@@ -33,6 +36,8 @@ def _message(package: str, *, packed_as_bytes: bool) -> Any:
     kinds = event.enum_type.add(name="Type")
     kinds.value.add(name="REQUEST", number=0)
     kinds.value.add(name="WRITE", number=_WRITE)
+    kinds.value.add(name="REGISTER", number=_REGISTER)
+    add_registration(event, f".{package}.RequestEvent")
 
     def add(name: str, number: int, kind: int, label: int = _Field.LABEL_OPTIONAL, **more: Any) -> None:
         event.field.add(name=name, number=number, type=kind, label=label, **more)
@@ -50,6 +55,7 @@ def _message(package: str, *, packed_as_bytes: bool) -> Any:
         add("block_keys", _KEYS_FIELD, _Field.TYPE_SFIXED64, _Field.LABEL_REPEATED)
     add("input_token_len", 6, _Field.TYPE_INT64)
     add("trace_block_size_tokens", 7, _Field.TYPE_INT64, proto3_optional=True, oneof_index=2)
+    add("registration", 16, _Field.TYPE_MESSAGE, type_name=f".{package}.RequestEvent.Registration")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.RequestEvent"))
@@ -66,16 +72,20 @@ class NativeProtobufFormat(TraceFormat):
 
     name = "native-protobuf"
 
-    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+    def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
         """See `TraceFormat.parse`."""
         if not record:
             raise FormatError(Reason.EMPTY_VALUE, "the record is empty; send one RequestEvent message")
         event, keys = _decode(record)
         if event.type == _WRITE:
             return None
-        if event.type != 0:
-            raise FormatError(Reason.UNKNOWN_TYPE, f"type = {event.type} is unknown; send REQUEST (0) or WRITE (1)")
         stated = event.instance_id if event.HasField("instance_id") else None
+        if event.type == _REGISTER:
+            return read_registration(stated_fields(event.registration), stated, context)
+        if event.type != 0:
+            raise FormatError(
+                Reason.UNKNOWN_TYPE, f"type = {event.type} is unknown; send REQUEST (0), WRITE (1) or REGISTER (2)"
+            )
         time_ns = event.timestamp_ns if event.HasField("timestamp_ns") else None
         block = event.trace_block_size_tokens if event.HasField("trace_block_size_tokens") else None
         if stated == "":

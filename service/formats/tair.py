@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, TraceFormat
@@ -19,10 +20,16 @@ class TairFormat(TraceFormat):
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
         try:
-            return self._events.parse(record, context)
+            content = self._events.parse(record, context)
         except TypeAbsent:
             raise FormatError(
                 Reason.UNKNOWN_TYPE,
                 "type is absent: this is the trace's old form, which is not read; "
                 'convert it to lines whose type is "get", "request" or "write"',
             ) from None
+        if isinstance(content, Registration):
+            raise FormatError(
+                Reason.UNKNOWN_TYPE,
+                "type = 'register' is no event of the standard trace; send it as native (JSON) or native-protobuf",
+            )
+        return content

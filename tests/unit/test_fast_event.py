@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.request import EVENT, WriteEvent
+from schemas.request import EVENT, RequestEvent, WriteEvent
 from service.formats.fast_event import WRITE, EventFields, read_fast_event
 
 FULL = (
@@ -76,6 +76,7 @@ def by_model(record: bytes) -> Any:
     event = EVENT.validate_json(record)
     if isinstance(event, WriteEvent):
         return WRITE
+    assert isinstance(event, RequestEvent)
     return (event.instance_id, event.trace_id, event.timestamp_ns, event.block_keys.tolist(), event.input_token_len)
 
 

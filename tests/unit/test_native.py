@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext
 from service.formats.native import NativeFormat
@@ -14,7 +15,7 @@ def test_the_records_own_fields_win_over_the_context() -> None:
         b'{"type":"request","instance_id":"a","trace_id":"x","timestamp_ns":-5,"block_keys":[1],"input_token_len":9}',
         CONTEXT,
     )
-    assert request is not None
+    assert isinstance(request, Request)
     assert (request.instance_id, request.trace_id, request.timestamp_ns) == ("a", "x", -5)
     assert request.trace_block_size_tokens is None
 

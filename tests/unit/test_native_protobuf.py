@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
+from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.event_json import event_json
@@ -36,10 +37,17 @@ REQUESTS = st.builds(
 )
 
 
-def plain(request: Request | None) -> tuple[Any, ...]:
-    assert request is not None
+def plain(request: Request | Registration | None) -> tuple[Any, ...]:
+    assert isinstance(request, Request)
     assert request.block_keys.dtype == np.int64
     return tuple(one.tolist() if isinstance(one, np.ndarray) else one for one in request)
+
+
+def clear_json_names(message: descriptor_pb2.DescriptorProto) -> None:
+    for field in message.field:
+        field.ClearField("json_name")
+    for nested in message.nested_type:
+        clear_json_names(nested)
 
 
 def test_the_messages_are_those_of_the_schema_file(tmp_path: Path) -> None:
@@ -52,8 +60,7 @@ def test_the_messages_are_those_of_the_schema_file(tmp_path: Path) -> None:
     found = descriptor_pb2.DescriptorProto()
     EVENT_MESSAGE.DESCRIPTOR.CopyToProto(found)
     for message in (wanted, found):
-        for field in message.field:
-            field.ClearField("json_name")
+        clear_json_names(message)
     assert file.package == "litehit.v1"
     assert found == wanted
 
@@ -108,5 +115,5 @@ def test_no_bytes_break_it(record: bytes) -> None:
         request = FORMAT.parse(record, CONTEXT)
     except FormatError:
         return
-    if request is not None:
+    if isinstance(request, Request):
         assert list(request.block_keys) == list(EVENT_MESSAGE.FromString(record).block_keys)
