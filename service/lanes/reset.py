@@ -69,9 +69,11 @@ def plan_reset(
     committed = _meaningful(topic, standing)
     histories = [standing.committed.history or 0, *(snapshot.history for snapshot in readable)]
     at = standing.low if to is ResetTo.EARLIEST else max(standing.low, committed or 0)
-    chosen = Snapshot(
-        topic, partition, at, max(histories) + 1, Reset(group, standing.committed.offset), time.time(), instances=()
-    )
+    # What the stream has registered is no cache: it goes on, unless it is read again.
+    knowing = (one for one in readable if to is not ResetTo.EARLIEST or one.next_offset <= at)
+    registrations = next((one.registrations for one in knowing), ())
+    reset = Reset(group, standing.committed.offset)
+    chosen = Snapshot(topic, partition, at, max(histories) + 1, reset, time.time(), (), registrations)
     # Where nothing was processed yet, empty caches lack nothing.
     if to is not ResetTo.SNAPSHOT or (not readable and not committed):
         return ResetDone(chosen, committed, None)

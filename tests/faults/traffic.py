@@ -7,7 +7,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from confluent_kafka import Producer
 
@@ -17,6 +17,7 @@ from service import formats
 from service.event_json import event_json
 from service.formats.base import RecordContext
 from service.settings import Settings
+from tests.registration_events import ENCODINGS
 
 INSTANCES = ("chat-a", "chat-b", "chat-c", "aging-a", "aging-b", "coarse-a", "coarse-b")
 REGISTRY = """
@@ -45,11 +46,24 @@ POISON: tuple[bytes | None, ...] = (
     b'{"type":"request","instance_id":"nobody","block_keys":[],"input_token_len":7}',
     b'{"type":"request","block_keys":[' + b"7," * 60_000,
     b'{"type":"request","block_keys":[],"input_token_len":7,"trace_block_size_tokens":16}',
+    b'{"type":"register","block_bytes":0}',
+    b'{"type":"register","instance_id":"nobody","block_bytes":5}',
 )
 POISON_OF_FORMATS = ((b"{}", "csv"), (b"{}", "native-protobuf"))
 """Every way to be no request that a Kafka topic can hold; only a record without a time can't be there."""
 
+REGISTRATIONS: tuple[dict[str, Any], ...] = (
+    {"block_bytes": 2**19},
+    {"ttl_seconds": 5},
+    {"ttl_seconds": 30, "reset": True},
+    {"capacity_gb": [2, -1]},
+    {"block_size_tokens": 1024, "trace_block_size_tokens": 512, "location_specs": {"tp0": 2**20}, "reset": True},
+    {"block_bytes": 2**20, "block_size_tokens": 512, "reset": True},
+)
+"""What instances are registered with amid their requests, in turn; that without a reset is refused where it matters."""
+
 _POISON_SHARE = 0.06
+_REGISTER_SHARE = 0.01
 _WRITE_SHARE = 0.03
 _NO_KEY_SHARE = 0.01
 
@@ -72,6 +86,7 @@ def trace_requests(path: Path, count: int) -> list[Request]:
 def messages(requests: Sequence[Request], random: random.Random) -> Iterator[Message]:
     """Messages without end: the requests again and again, each of some instance, and what else taps send."""
     poison = itertools.cycle([*((value, None) for value in POISON), *POISON_OF_FORMATS])
+    registrations = itertools.cycle(itertools.product(REGISTRATIONS, ENCODINGS))
     for number, request in enumerate(itertools.cycle(requests)):
         instance_id = random.choice(INSTANCES)
         share = random.random()
@@ -81,6 +96,10 @@ def messages(requests: Sequence[Request], random: random.Random) -> Iterator[Mes
             yield instance_id, b'{"type":"write","keys":[1,2,3]}', None
         elif share < _POISON_SHARE + _WRITE_SHARE + _NO_KEY_SHARE:
             yield None, json.dumps({"type": "request", "block_keys": [], "input_token_len": 7}).encode(), None
+        elif share < _POISON_SHARE + _WRITE_SHARE + _NO_KEY_SHARE + _REGISTER_SHARE:
+            fields, encode = next(registrations)
+            value, headers = encode(instance_id, **fields)
+            yield instance_id, value, (dict(headers).get(FORMAT_HEADER) or b"").decode() or None
         yield instance_id, event_json(request._replace(instance_id=instance_id, trace_id=f"soak-{number}")), None
 
 
