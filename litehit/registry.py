@@ -50,7 +50,7 @@ class Registry:
     def __init__(
         self, configs: Iterable[InstanceConfig], variants: Mapping[str, Sequence[InstanceConfig]] | None = None
     ) -> None:
-        listed = list(configs)
+        self._listed = listed = list(configs)
         self._exact = {config.instance_id: config for config in listed if not is_glob(config.instance_id)}
         globs = [config for config in listed if is_glob(config.instance_id)]
         globs.sort(key=lambda config: -len(config.instance_id))
@@ -83,6 +83,25 @@ class Registry:
         return registry
 
     @property
+    def configs(self) -> tuple[InstanceConfig, ...]:
+        """Every registration in the file's order, each followed by its variants."""
+        return tuple(
+            one
+            for config in self._listed
+            for one in (
+                config,
+                *(
+                    replace(variant, instance_id=variant_id(config.instance_id, variant.instance_id))
+                    for variant in self._variants.get(config.instance_id, ())
+                ),
+            )
+        )
+
+    def globs_matching(self, instance_id: str) -> tuple[str, ...]:
+        """The globs that match an id, the one that counts first."""
+        return tuple(config.instance_id for pattern, config in self._globs if pattern.match(instance_id))
+
+    @property
     def exact_ids(self) -> tuple[str, ...]:
         """The ids that are registered exactly, in the file's order."""
         return tuple(self._exact)
@@ -100,7 +119,7 @@ class Registry:
         base = self.variant_base(instance_id)
         if base is not None:
             return next(config for config in self.variants(base) if config.instance_id == instance_id)
-        return replace(self._entry(instance_id), instance_id=instance_id)
+        return replace(self.entry(instance_id), instance_id=instance_id)
 
     def resolve_addressed(self, instance_id: str) -> InstanceConfig:
         """How the instance is analysed that a request names.
@@ -117,7 +136,7 @@ class Registry:
     def variants(self, instance_id: str) -> tuple[InstanceConfig, ...]:
         """The variants of an instance, in the file's order; none of one that no registration covers."""
         try:
-            entry = self._entry(instance_id)
+            entry = self.entry(instance_id)
         except UnknownInstance:
             return ()
         return tuple(
@@ -133,8 +152,12 @@ class Registry:
         is_variant = any(config.instance_id == instance_id for config in self.variants(base))
         return base if is_variant else None
 
-    def _entry(self, instance_id: str) -> InstanceConfig:
-        """The registration that covers an id, under its own `instance_id`."""
+    def entry(self, instance_id: str) -> InstanceConfig:
+        """The registration that covers an id, under its own `instance_id`: the file's entry.
+
+        Raises:
+            UnknownInstance: none does.
+        """
         exact = self._exact.get(instance_id)
         if exact is not None:
             return exact

@@ -12,6 +12,7 @@ ServiceError
 ├── ExtraMissing           a package is not installed that only some need
 ├── ArchiveError           the archive's errors; their tree is in service/archive/errors.py
 ├── SnapshotDamaged        a snapshot file can't be used
+├── RegistryNotApplicable  a registry file is not that of the caches in a store
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
 ├── NothingToReset         a lane can't be reset to what there is not
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
@@ -105,6 +106,16 @@ class SnapshotDamaged(ServiceError):
 
 class CannotRestore(ServiceError):
     """A lane's caches can't be rebuilt up to its committed offset."""
+
+
+class RegistryNotApplicable(ServiceError):
+    """Lanes would stop under a registry file, since it is not that of their caches."""
+
+    def __init__(self, file: str, snapshots: list[str]) -> None:
+        super().__init__(
+            f"{file}: lanes would stop instead of going on under it, for its differences from {', '.join(snapshots)}; "
+            f"take those back, or register the instances in-band with reset: true while the lanes still run"
+        )
 
 
 class NothingToReset(ServiceError):

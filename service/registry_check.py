@@ -38,7 +38,7 @@ def resolve(registry: Registry, instance_id: str) -> Resolved:
     if base is not None:
         return Resolved(config, f"variant of {base}; requests are sent to that")
     entry = registry.entry(instance_id).instance_id
-    others = [one.instance_id for one in registry.globs_matching(instance_id) if one.instance_id != entry]
+    others = [glob for glob in registry.globs_matching(instance_id) if glob != entry]
     instead = f", which wins over {', '.join(others)}" if others else ""
     return Resolved(config, f"{'glob' if is_glob(entry) else 'exact id'} {entry}{instead}")
 
@@ -77,8 +77,8 @@ def warnings(file: RegistryFile, registry: Registry) -> Iterator[str]:
             size = HitCurveProjector.capacity_bytes(capacity)
             if capacity > 0 and size < config.block_bytes:
                 yield (
-                    f"{config.instance_id}: the slot {capacity:g} GB holds no block of {config.block_bytes} bytes, so it "
-                    f"never hits; give a larger one"
+                    f"{config.instance_id}: the slot {capacity:g} GB holds no block of {config.block_bytes} bytes, so "
+                    f"it never hits; give a larger one"
                 )
 
 

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from service.cli import curve, dead_letters, export, generate, lanes, publish, query, replay, schema, serve, verify
+from service.cli import (
+    curve,
+    dead_letters,
+    export,
+    generate,
+    lanes,
+    publish,
+    query,
+    registry,
+    replay,
+    schema,
+    serve,
+    verify,
+)
 from service.cli.capacities import CapacitiesCommand
 
 _FAILED = 1
@@ -27,6 +40,7 @@ app.command("query", cls=CapacitiesCommand)(query.query)
 app.command("export")(export.export)
 app.command("curve")(curve.curve)
 app.command("verify")(verify.verify)
+app.add_typer(registry.app, name="registry")
 app.add_typer(lanes.app, name="lanes")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.command("generate")(generate.generate)

@@ -38,14 +38,16 @@ def check(
     would refuse since caches depend on it. Then the exit code is 1.
     """
     from litehit.registry import Registry
+    from litehit.registry_yaml import read_document
+    from schemas.registry import RegistryFile
     from service.archive.open_store import open_store
     from service.errors import RegistryNotApplicable
     from service.registry_check import describe, resolve, warnings
     from service.registry_comparison import compare_with_store
 
-    registry = Registry.load(file)
+    registry, entries = Registry.load(file), read_document(file).validate(RegistryFile)
     resolved = [resolve(registry, one) for one in instance or ()]
-    warned = list(warnings(registry))
+    warned = list(warnings(entries, registry))
     compared: list[Compared] | None = None
     if store is not None:
         settings = load_settings(store=store)
@@ -72,20 +74,21 @@ def check(
 
 
 def _print_table(described: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     headings = {
         "instance_id": "instance",
         "group": "group",
-        "block_size_tokens": "block, tokens",
-        "trace_block_size_tokens": "trace block",
-        "block_bytes": "block, bytes",
-        "enable_prefix_hash": "chained here",
-        "ttl_seconds": "TTL, s",
-        "capacity_gb": "slots, GB",
+        "block_size_tokens": "tokens",
+        "trace_block_size_tokens": "of trace",
+        "block_bytes": "bytes",
+        "enable_prefix_hash": "chained",
+        "ttl_seconds": "TTL s",
+        "capacity_gb": "slots GB",
     }
     for name, heading in headings.items():
         table.add_column(heading, justify="left" if name in {"instance_id", "group"} else "right", overflow="fold")

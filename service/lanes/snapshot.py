@@ -116,7 +116,12 @@ class _Description(BaseModel):
 
 def snapshot_folder(topic: RequestsTopic, partition: int) -> str:
     """`snapshots/<requests topic>/<generation>/<partition, 5 digits>`."""
-    return f"{SNAPSHOTS_FOLDER}/{topic.name}/{topic.generation}/{partition:05d}"
+    return f"{snapshots_of_topic(topic.name)}/{topic.generation}/{partition:05d}"
+
+
+def snapshots_of_topic(requests_topic: str) -> str:
+    """The folder of all snapshots of a topic, of every generation."""
+    return f"{SNAPSHOTS_FOLDER}/{requests_topic}"
 
 
 def offset_of(path: str) -> int | None:
