@@ -23,6 +23,7 @@ from rich.table import Table
 from litehit.registry import InstanceConfig, Registry
 from service import formats
 from service.archive.open_store import open_store
+from service.format_names import FormatName
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
@@ -68,10 +69,10 @@ def filled_lane(blocks: int) -> Lane:
     for record in records(blocks):
         batch.append(record)
         if len(batch) == BATCH_RECORDS:
-            lane.process(read_records(formats.get("native"), batch))
+            lane.process(read_records(formats.of_topic(FormatName.NATIVE), batch))
             batch = []
     if batch:
-        lane.process(read_records(formats.get("native"), batch))
+        lane.process(read_records(formats.of_topic(FormatName.NATIVE), batch))
     return lane
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from schemas.dead_letter import FORMAT_HEADER, SOURCE_HEADER
+from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, SOURCE_HEADER
 
 _SCHEMA_FORMAT = "application/schema+json;version=2020-12"
 _KAFKA_BINDING = "0.5.0"
@@ -47,7 +47,11 @@ def asyncapi_document(topics: tuple[str, str, str]) -> dict[str, Any]:
                     FORMAT_HEADER: {
                         "type": "string",
                         "description": "another format that the value is of, such as mooncake; absent: the topic's",
-                    }
+                    },
+                    INSTANCE_HEADER: {
+                        "type": "string",
+                        "description": "the instance, whatever the value states or a template makes of it",
+                    },
                 },
             },
         ),

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 FORMAT_HEADER = "litehit-format"
 """Of a request record: the format of its value."""
 
+INSTANCE_HEADER = "litehit-instance"
+"""Of a request record: its instance, whatever the value states."""
+
 SOURCE_HEADER = "litehit-source"
 REASON_HEADER = "litehit-reason"
 ERROR_HEADER = "litehit-error"
@@ -28,6 +31,7 @@ class Reason(StrEnum):
     KEY_OUT_OF_RANGE = "key-out-of-range"
     LENGTH_MISMATCH = "length-mismatch"
     INSTANCE_MISSING = "instance-missing"
+    INSTANCE_FIELD_MISSING = "instance-field-missing"
     UNKNOWN_INSTANCE = "unknown-instance"
     TIME_MISSING = "time-missing"
     UNKNOWN_FORMAT = "unknown-format"

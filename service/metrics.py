@@ -173,7 +173,11 @@ class _LanesCollector(_AtScrape):
         tokens = CounterMetricFamily("litehit_instance_input_tokens", "Tokens of their prompts", labels=of_instance)
         hit_blocks = CounterMetricFamily("litehit_instance_hit_blocks", "Hit blocks at a capacity", labels=of_slot)
         hit_tokens = CounterMetricFamily("litehit_instance_hit_tokens", "Hit tokens at a capacity", labels=of_slot)
-        for lane in self._status().lanes:
+        # Instances whose records lie on several partitions: each lane's cache sees only a part of their requests.
+        split = GaugeMetricFamily("litehit_split_instances", "Instances that several lanes of this process hold")
+        status = self._status()
+        split.add_metric([], len(status.split_instances))
+        for lane in status.lanes:
             label = str(lane.partition)
             for known in LaneState:
                 state.add_metric([label, known.value], float(lane.state is known))
@@ -200,7 +204,7 @@ class _LanesCollector(_AtScrape):
             if lane.snapshot is not None:
                 age.add_metric([label], max(0.0, time.time() - lane.snapshot.taken_at))
         lanes = (state, next_offset, lag, blocks, memory, restored_from, replayed, age)
-        return *lanes, requests, tokens, hit_blocks, hit_tokens
+        return *lanes, split, requests, tokens, hit_blocks, hit_tokens
 
 
 _INFINITE = "+Inf"

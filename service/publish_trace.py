@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
 from litehit.request import Request
-from schemas.dead_letter import FORMAT_HEADER
+from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
@@ -54,6 +54,7 @@ def publish_trace(
     raw: bool = False,
     binary: bool = False,
     instance_id: str | None = None,
+    named: bool = False,
     speed: float | None = None,
     limit: int | None = None,
     progress: Callable[[int], Any] = lambda _: None,
@@ -74,6 +75,7 @@ def publish_trace(
         raw: send every record as it is.
         binary: send request events in binary instead of JSON.
         instance_id: the instance of lines that name none.
+        named: tell each request's instance in a header too, for readers that would take another one.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
         progress: told the number of records sent.
@@ -96,6 +98,7 @@ def publish_trace(
         if not line.strip():
             continue
         key, value, sent_format = instance_id, line, trace_format.name
+        told: str | None = None
         try:
             request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
         except FormatError as error:
@@ -107,11 +110,13 @@ def publish_trace(
             if request is not None:
                 key = request.instance_id
             if isinstance(request, Request):
+                told = key if named else None
                 if not raw and not request.keys_rounded_up:
                     value, sent_format = encode(request), event_format
                 if pace is not None:
                     pace.wait_for(request.timestamp_ns)
-        sink.send(key, value, {} if sent_format == topic_format else {FORMAT_HEADER: sent_format})
+        headers = {FORMAT_HEADER: None if sent_format == topic_format else sent_format, INSTANCE_HEADER: told}
+        sink.send(key, value, {header: value for header, value in headers.items() if value is not None})
         sent += 1
         progress(sent)
     return Published(sink.finish(), unreadable, first_problem)

@@ -7,10 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from litehit.errors import OptionError
 from service.format_names import FormatName
+from service.instance_template import InstanceTemplate
 
 KAFKA_LOGGER = "librdkafka"
 """Name of the logger that Kafka's client library writes to."""
@@ -21,6 +23,13 @@ PositiveSeconds = Annotated[float, Field(gt=0)]
 
 MAX_BATCH_RECORDS = 10_000
 """A micro-batch's records at most, so that a verification knows how far back repeats may lie."""
+
+
+def _template(text: str) -> str:
+    try:
+        return InstanceTemplate.parse(text).text
+    except OptionError as error:
+        raise ValueError(str(error)) from None
 
 
 class Role(StrEnum):
@@ -70,6 +79,11 @@ class Settings(BaseSettings):
     requests_topic: str = Field(default="litehit.requests", description="topic that is read")
     requests_format: FormatName = Field(
         default=FormatName.NATIVE, description="format of the records there whose header `litehit-format` names none"
+    )
+    instance_template: Annotated[str, AfterValidator(_template)] | None = Field(
+        default=None,
+        description="build instance ids from fields of the records, such as {model}/{tenant}; "
+        "default: a record states its instance",
     )
     facts_topic: str = Field(default="litehit.facts", description="topic of the facts, with as many partitions")
     dead_letters_topic: str = Field(default="litehit.dead-letters", description="topic of the records without a fact")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from litehit.errors import TraceError
 from service.formats.base import FormatError, TraceFormat
+from service.formats.naming import STATED, Naming
 from service.formats.weka import WekaFormat, read_session
 from service.trace_file import STANDARD_INPUT, TraceFile
 
@@ -34,17 +35,20 @@ class SessionTrace:
     Args:
         files: their names; each holds a session a line, or one session over any number of lines.
         opened: the first of them, where it is open already.
+        naming: how the instance of a request is told.
 
     Attributes:
         size: bytes of all files; None for standard input.
         trace_format: how a request is read.
+        late: none; sessions have no order of their own.
     """
 
-    trace_format: TraceFormat = WekaFormat()
-
-    def __init__(self, files: Sequence[str], opened: TraceFile | None = None) -> None:
+    def __init__(self, files: Sequence[str], opened: TraceFile | None = None, naming: Naming = STATED) -> None:
+        self.trace_format: TraceFormat = WekaFormat(naming)
+        self._naming = naming
         self._files = files
         self._read = 0
+        self.late = 0
         self._current = opened
         self.size = None if files[0] == STANDARD_INPUT else sum(Path(file).stat().st_size for file in files)
 
@@ -72,7 +76,7 @@ class SessionTrace:
                 self._current = lines
                 for number, record in _records(lines):
                     try:
-                        session = read_session(record)
+                        session = read_session(record, self._naming)
                         if session.local_id is not None and (other := seen.setdefault(session.local_id, file)) != file:
                             raise TraceError(
                                 file, number, f"session {session.local_id!r} is in {other} too; keep one of them"

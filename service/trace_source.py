@@ -12,7 +12,9 @@ from litehit.request import Request
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.naming import STATED, Naming
 from service.formats.recognise import FIRST_LINES, recognise
+from service.instance_template import InstanceTemplate
 from service.reorder import NumberedLine, in_time_order
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files
@@ -34,6 +36,11 @@ class Trace(Protocol):
         """Bytes there are; None where that is not known."""
         ...
 
+    @property
+    def late(self) -> int:
+        """Records that stand after one of a later time, where they are put in order."""
+        ...
+
     def position(self) -> int:
         """Bytes read so far."""
         ...
@@ -50,6 +57,9 @@ class LineTrace:
         lines: the file.
         trace_format: how a record is read.
         reorder_seconds: records are put in order of their times where they stand so far apart.
+
+    Attributes:
+        late: see `Trace.late`.
     """
 
     def __init__(self, lines: TraceFile, trace_format: TraceFormat, reorder_seconds: float) -> None:
@@ -57,6 +67,8 @@ class LineTrace:
         self.trace_format = trace_format
         self._window_ns = round(reorder_seconds * _NS_PER_S)
         self.size = lines.size
+        self.late = 0
+        self._newest_ns: int | None = None
 
     def position(self) -> int:
         """See `Trace.position`."""
@@ -73,20 +85,30 @@ class LineTrace:
             request = self.trace_format.parse(line, _ANY)
         except FormatError:  # told where it is read
             return None
-        return request.timestamp_ns if isinstance(request, Request) else None
+        if not isinstance(request, Request):
+            return None
+        time = request.timestamp_ns
+        if self._newest_ns is not None and time < self._newest_ns:
+            self.late += 1
+        else:
+            self._newest_ns = time
+        return time
 
 
 @contextmanager
-def open_trace(name: str, format_name: str, reorder_seconds: float | None = None) -> Iterator[Trace]:
+def open_trace(
+    name: str, format_name: str, reorder_seconds: float | None = None, template: str | None = None
+) -> Iterator[Trace]:
     """Open a trace while the block runs.
 
     Args:
         name: a file, .gz and .zst too; `-` is standard input; of sessions also a folder.
         format_name: of its records; `auto`: the one that the first lines are of. A folder is one of sessions.
         reorder_seconds: as in `LineTrace`; None: the format's own.
+        template: of instance ids; None: records state their instance.
 
     Raises:
-        OptionError: `reorder_seconds` is no number of seconds, or the format is unknown.
+        OptionError: `reorder_seconds` is no number of seconds, the format is unknown, or the template none.
         TraceError: the format can't be recognised, or a folder holds no session.
     """
     if reorder_seconds is not None and not 0 <= reorder_seconds < float("inf"):
@@ -96,15 +118,17 @@ def open_trace(name: str, format_name: str, reorder_seconds: float | None = None
             f"format {format_name} is of records on the topic, which no file holds; "
             f"name one of {', '.join(LINE_FORMATS)}"
         )
+    naming = STATED if template is None else Naming(InstanceTemplate.parse(template))
     if Path(name).is_dir():
         if format_name not in {AUTO, FormatName.WEKA}:
             raise OptionError(f"{name} is a folder, and format {format_name} lies in one file; name that")
-        yield SessionTrace(session_files(name))
+        yield SessionTrace(session_files(name), naming=naming)
         return
     with TraceFile(name) as lines:
-        trace_format = formats.get(recognise(name, lines.peek(FIRST_LINES)) if format_name == AUTO else format_name)
+        known = recognise(name, lines.peek(FIRST_LINES)) if format_name == AUTO else format_name
+        trace_format = formats.get(known, naming)
         if trace_format.name == FormatName.WEKA:
-            yield SessionTrace([name], lines)
+            yield SessionTrace([name], lines, naming)
         else:
             window = trace_format.reorder_seconds if reorder_seconds is None else reorder_seconds
             yield LineTrace(lines, trace_format, window)

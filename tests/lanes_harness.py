@@ -25,6 +25,7 @@ from service import formats
 from service.archive.open_store import open_store
 from service.archive.store import Store
 from service.errors import BatchAborted
+from service.format_names import FormatName
 from service.lanes import reading
 from service.lanes.membership import Membership
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
@@ -168,7 +169,7 @@ def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 3
 
 def read(records: Iterable[SourceRecord]) -> list[reading.ReadRecord]:
     """What a worker reads in request events."""
-    return reading.read_records(formats.get("native"), records)
+    return reading.read_records(formats.of_topic(FormatName.NATIVE), records)
 
 
 def send(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from service.settings import Settings
+    from service.trace_source import Trace
 
 TraceArgument: TypeAlias = Annotated[
     str,
@@ -52,6 +53,15 @@ Instance: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--instance", metavar="ID", help="Instance where a line names none. [default: the registry's only exact one]"
+    ),
+]
+Template: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--instance-template",
+        metavar="TEMPLATE",
+        help="Build instance ids from fields of the records, such as {model}/{metadata.tenant|none}. "
+        "[LITEHIT_INSTANCE_TEMPLATE]",
     ),
 ]
 Store: TypeAlias = Annotated[
@@ -103,12 +113,36 @@ def broker_address(settings: Settings) -> str:
 
 
 def default_instance(given: str | None, settings: Settings) -> str | None:
-    """The instance of lines that name none: the one given, or else the registry's only exact one."""
+    """The instance of lines that name none: the one given, or else the registry's only exact one.
+
+    Raises:
+        typer.BadParameter: one is given, and a template that would not let it be.
+    """
+    check_naming(given, settings)
     if given is not None or settings.registry is None:
         return given
     from litehit.registry import Registry
 
     return Registry.load(settings.registry).default_instance()
+
+
+def check_naming(instance: str | None, settings: Settings) -> None:
+    """Check that an instance and a template are not given both.
+
+    Raises:
+        typer.BadParameter: they are.
+    """
+    if instance is not None and settings.instance_template is not None:
+        raise typer.BadParameter(
+            f"{instance!r} and the instance template {settings.instance_template!r} exclude each other; "
+            f"give one of them",
+            param_hint="--instance",
+        )
+
+
+def put_in_order(trace: Trace) -> str:
+    """What is to be told of records that stood out of order; nothing where none did."""
+    return f"; {trace.late} stood after a record of a later time and were put in order" if trace.late else ""
 
 
 def settings_error(error: ValidationError) -> str:

@@ -13,11 +13,13 @@ from service.cli.options import (
     RegistryFile,
     Reorder,
     Store,
+    Template,
     TraceArgument,
     TraceFormatName,
     broker_address,
     default_instance,
     load_settings,
+    put_in_order,
 )
 from service.format_names import AUTO
 
@@ -26,6 +28,7 @@ def publish(
     trace: TraceArgument,
     format_name: TraceFormatName = AUTO,
     instance: Instance = None,
+    template: Template = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Send the records as they are, with their format in a header.")
     ] = False,
@@ -50,9 +53,15 @@ def publish(
     from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
     from service.trace_source import open_trace
 
-    settings = load_settings(bootstrap=bootstrap, embedded=embedded, registry=registry, store=store)
+    settings = load_settings(
+        bootstrap=bootstrap, embedded=embedded, registry=registry, store=store, instance_template=template
+    )
     window = EMBEDDED_WINDOW_BYTES if settings.embedded else None
-    with open_trace(trace, format_name, reorder) as opened, progress("publishing", "records", opened.size) as meter:
+    default = default_instance(instance, settings)
+    with (
+        open_trace(trace, format_name, reorder, settings.instance_template) as opened,
+        progress("publishing", "records", opened.size) as meter,
+    ):
         published = publish_trace(
             opened,
             Publisher(settings, broker_address(settings), window),
@@ -61,12 +70,13 @@ def publish(
             topic_format=settings.requests_format,
             raw=raw,
             binary=binary,
-            instance_id=default_instance(instance, settings),
+            instance_id=default,
+            named=settings.instance_template is not None,
             speed=speed,
             limit=limit,
             progress=lambda records: meter(records, opened.position()),
         )
-    typer.echo(f"published {published.records} records to {settings.requests_topic}")
+    typer.echo(f"published {published.records} records to {settings.requests_topic}{put_in_order(opened)}")
     if published.unreadable:
         typer.echo(
             f"warning: {published.unreadable} of them are not of format {opened.trace_format.name} and will be dead "

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import Instance, RegistryFile, Reorder, TraceArgument, TraceFormatName, load_settings
+from service.cli.options import (
+    Instance,
+    RegistryFile,
+    Reorder,
+    Template,
+    TraceArgument,
+    TraceFormatName,
+    check_naming,
+    load_settings,
+    put_in_order,
+)
 from service.format_names import AUTO
 
 
@@ -18,6 +28,7 @@ def replay(
     format_name: TraceFormatName = AUTO,
     registry: RegistryFile = None,
     instance: Instance = None,
+    template: Template = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; any number gives the same bytes. [default: all cores]")
     ] = None,
@@ -38,16 +49,20 @@ def replay(
     from service.cli.progress import progress
     from service.trace_source import open_trace
 
-    settings = load_settings(registry=registry)
+    settings = load_settings(registry=registry, instance_template=template)
     if settings.registry is None:
         raise typer.BadParameter("is missing; give a registry file, or set LITEHIT_REGISTRY", param_hint="--registry")
+    check_naming(instance, settings)
     options = ReplayOptions(
         workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
         instance_id=instance,
         routing=Routing(fanout_all_instances, override_instance_id),
     )
     known = Registry.load(settings.registry)
-    with open_trace(trace, format_name, reorder) as opened, progress("replaying", "lines", opened.size) as meter:
+    with (
+        open_trace(trace, format_name, reorder, settings.instance_template) as opened,
+        progress("replaying", "lines", opened.size) as meter,
+    ):
         summary = replay_lines(
             opened,
             formats.line_parser(opened.trace_format, options.default_instance(known)),
@@ -57,4 +72,4 @@ def replay(
             options=options,
             progress=lambda done: meter(done, opened.position()),
         )
-    typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}")
+    typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}{put_in_order(opened)}")

@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from litehit.errors import OptionError
 from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
+from service.format_names import FormatName
 from service.formats.bailian import BailianFormat
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
+from service.formats.naming import STATED, Naming
 from service.formats.native import NativeFormat
 from service.formats.native_protobuf import NativeProtobufFormat
 from service.formats.sglang import SglangFormat
 from service.formats.tair import TairFormat
 from service.formats.tair_publisher import TairPublisherFormat
 from service.formats.weka import WekaFormat
+from service.instance_template import InstanceTemplate
 
-FORMATS: dict[str, TraceFormat] = {
-    each.name: each
-    for each in (
-        NativeFormat(),
-        NativeProtobufFormat(),
-        TairFormat(),
-        TairPublisherFormat(),
-        MooncakeFormat(),
-        BailianFormat(),
-        WekaFormat(),
-        DynamoFormat(),
-        LitellmFormat(),
-        SglangFormat(),
+
+def make_formats(naming: Naming) -> dict[str, TraceFormat]:
+    """Every format by its name.
+
+    Args:
+        naming: how the instance of a record is told.
+    """
+    made: tuple[TraceFormat, ...] = (
+        NativeFormat(naming),
+        NativeProtobufFormat(naming),
+        TairFormat(naming),
+        TairPublisherFormat(naming),
+        MooncakeFormat(naming),
+        BailianFormat(naming),
+        WekaFormat(naming),
+        DynamoFormat(naming),
+        LitellmFormat(naming),
+        SglangFormat(naming),
     )
-}
-"""Every format by its name."""
+    return {each.name: each for each in made}
+
+
+FORMATS = make_formats(STATED)
+"""Every format, of records that state their instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFormats:
+    """How the records of a topic are read.
+
+    Attributes:
+        usual: the format of those whose headers name none.
+        by_name: of the others.
+    """
+
+    usual: TraceFormat
+    by_name: Mapping[str, TraceFormat]
+
+
+def of_topic(name: FormatName, template: str | None = None) -> TopicFormats:
+    """How the records of a topic are read.
+
+    Args:
+        name: the format of those whose headers name none.
+        template: of instance ids; None: records state their instance.
+
+    Raises:
+        OptionError: the template is none.
+    """
+    by_name = FORMATS if template is None else make_formats(Naming(InstanceTemplate.parse(template)))
+    return TopicFormats(by_name[name], by_name)
 
 
 def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[[bytes, int], Request | None]:
@@ -59,13 +98,13 @@ def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[
     return parse
 
 
-def get(name: str) -> TraceFormat:
+def get(name: str, naming: Naming = STATED) -> TraceFormat:
     """The format of a name.
 
     Raises:
         OptionError: there is none.
     """
     try:
-        return FORMATS[name]
+        return make_formats(naming)[name]
     except KeyError:
         raise OptionError(f"format {name!r} is unknown; use one of {', '.join(FORMATS)}") from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from litehit.preprocess import chain_keys
 from litehit.request import Request
-from service.formats.base import RecordContext, TraceFormat, instance_of, time_of
+from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
-from service.formats.fields import integer, key_list, read_members, text, time_ns
+from service.formats.fields import integer, key_list, text, time_ns
+from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 BLOCK_SIZE_TOKENS = 16
@@ -19,7 +20,7 @@ _WANTED = {
 }
 
 
-class BailianFormat(TraceFormat):
+class BailianFormat(ObjectFormat):
     """Hashes of all blocks by themselves, the partial last one included: that one is dropped, the others are chained.
 
     Chaining makes prefix keys of them whatever the registry says; `enable_prefix_hash` chains once more, which changes
@@ -27,14 +28,15 @@ class BailianFormat(TraceFormat):
     """
 
     name = "bailian"
+    wanted = _WANTED
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         input_length = integer(fields, "input_length", minimum=0)
         hashes = full_block_keys(key_list(fields, "hash_ids"), input_length, BLOCK_SIZE_TOKENS, "hash_ids")
         return Request(
-            instance_id=instance_of(None, context),
+            instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "chat_id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_S), context, "timestamp"),
             block_keys=chain_keys(hashes),

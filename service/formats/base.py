@@ -33,11 +33,13 @@ class RecordContext(NamedTuple):
         instance_id: the instance of a record that names none; None where there is no such default.
         position: line number from 1, or offset.
         timestamp_ns: the time of a record that carries none, in nanoseconds; None where there is no such time.
+        named: the instance of the record, whatever it states, where its publisher has told it; else None.
     """
 
     instance_id: str | None
     position: int
     timestamp_ns: int | None
+    named: str | None = None
 
 
 class TraceFormat(Protocol):
@@ -87,6 +89,17 @@ def time_of(stated_ns: int | None, context: RecordContext, field: str) -> int:
     if timestamp_ns is None:
         raise FormatError(Reason.TIME_MISSING, f"{field} is absent and the record has no time of its own; add {field}")
     return timestamp_ns
+
+
+def is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8: JSON can escape half of a surrogate pair, which is no character."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def refuse_no_text(record: bytes) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fast_object import Member, Wanted
-from service.formats.fields import integer, json_object, key_list, read_members, text, time_ns
+from service.formats.fields import integer, json_object, key_list, text, time_ns
+from service.formats.naming import STATED, Naming
+from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 _NS_PER_MS = 1_000_000
@@ -24,10 +26,9 @@ _EVENT: Wanted = {
         },
     },
 }
-_WANTED: Wanted = {**_EVENT, "event": _EVENT}
 
 
-class DynamoFormat(TraceFormat):
+class DynamoFormat(ObjectFormat):
     """Prefix keys of all blocks, the partial last one included: that one is dropped.
 
     A record is written when its request ends, and its time is when it was received: a file is put in that order. Events
@@ -35,11 +36,16 @@ class DynamoFormat(TraceFormat):
     """
 
     name = "dynamo"
+    wanted = _EVENT
     reorder_seconds = 600.0
+
+    def __init__(self, naming: Naming = STATED) -> None:
+        super().__init__(naming)
+        self._members = {**self._members, "event": self._members}
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         event = json_object(fields, "event") if "event_type" not in fields and "event" in fields else fields
         kind = event.get("event_type")
         if type(kind) is not str:
@@ -51,10 +57,10 @@ class DynamoFormat(TraceFormat):
         input_length = integer(replay, "input_length", minimum=0)
         block = integer(replay, "trace_block_size", minimum=1)
         hashes = key_list(replay, "input_sequence_hashes")
-        instance_id = text(request, "model") if context.instance_id is None else None
+        stated = text(request, "model") if context.instance_id is None else None
         received_ns = time_ns(request, "request_received_ms", _NS_PER_MS)
         return Request(
-            instance_id=instance_of(instance_id, context),
+            instance_id=self._naming.instance_of(stated, event, context),
             trace_id=text(request, "request_id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(received_ns, context, "request_received_ms"),
             block_keys=full_block_keys(hashes, input_length, block, "input_sequence_hashes"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from litehit.curves import Int64Array
-from service.formats.fast_object import Member, read_fast
+from service.formats.fast_object import Member, Wanted, read_fast
 
-_WANTED = {
+EVENT_MEMBERS: Wanted = {
     "type": Member.VALUE,
     "instance_id": Member.VALUE,
     "trace_id": Member.VALUE,
@@ -22,7 +23,7 @@ _WANTED_OF_A_WRITE = {"type": Member.VALUE}
 
 
 class EventFields(NamedTuple):
-    """The fields of a `RequestEvent`."""
+    """The fields of a `RequestEvent`, and what a template of instance ids looks at."""
 
     instance_id: str | None
     trace_id: str
@@ -30,6 +31,7 @@ class EventFields(NamedTuple):
     block_keys: Int64Array
     input_token_len: int
     trace_block_size_tokens: int | None
+    members: Mapping[str, Any]
 
 
 class Write:
@@ -39,9 +41,14 @@ class Write:
 WRITE = Write()
 
 
-def read_fast_event(record: bytes) -> EventFields | Write | None:
-    """The event in a record; None where the record is for the model to judge."""
-    members = read_fast(record, _WANTED)
+def read_fast_event(record: bytes, wanted: Wanted = EVENT_MEMBERS) -> EventFields | Write | None:
+    """The event in a record; None where the record is for the model to judge.
+
+    Args:
+        record: the bytes.
+        wanted: the event's members, and others.
+    """
+    members = read_fast(record, wanted)
     if members is None:
         # Of a write nothing else is looked at, so nothing else in it is unusual.
         members = read_fast(record, _WANTED_OF_A_WRITE)
@@ -60,12 +67,13 @@ def read_fast_event(record: bytes) -> EventFields | Write | None:
         keys,
         members.get(length_field, 0),
         members.get("trace_block_size_tokens"),
+        members,
     )
     return event if _is_usual(event) else None
 
 
 def _is_usual(event: EventFields) -> bool:
-    instance_id, trace_id, timestamp_ns, _, input_token_len, block = event
+    instance_id, trace_id, timestamp_ns, _, input_token_len, block, _ = event
     return (
         (instance_id is None or (type(instance_id) is str and instance_id != ""))
         and type(trace_id) is str

@@ -11,7 +11,7 @@ import numpy as np
 from litehit.curves import Int64Array
 from schemas.block_keys import BlockKeyError, block_keys_array
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, refuse_no_text, shown
+from service.formats.base import FormatError, is_unicode, refuse_no_text, shown
 from service.formats.fast_object import Wanted, read_fast
 from service.formats.number_text import NumberText
 
@@ -96,7 +96,7 @@ def text(record: dict[str, Any], field: str) -> str | None:
         FormatError: the field is neither.
     """
     value = record.get(field)
-    if value is None or type(value) is str:
+    if value is None or (type(value) is str and is_unicode(value)):
         return value or None
     if type(value) is int:
         return str(value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from litehit.request import Request
-from service.formats.base import RecordContext, TraceFormat, instance_of, time_of
+from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
-from service.formats.fields import integer, key_list, read_members, text, time_ns
+from service.formats.fields import integer, key_list, text, time_ns
+from service.formats.object_format import ObjectFormat
 
 _NS_PER_S = 1_000_000_000
 _WANTED = {
@@ -16,7 +17,7 @@ _WANTED = {
 }
 
 
-class LitellmFormat(TraceFormat):
+class LitellmFormat(ObjectFormat):
     """Prefix keys of all blocks, the partial last one included: it is dropped once the registered block is known.
 
     `prompt_tokens` is the input length; without it each key counts as a full block's. `startTime` is in seconds since
@@ -24,12 +25,13 @@ class LitellmFormat(TraceFormat):
     """
 
     name = "litellm"
+    wanted = _WANTED
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         return Request(
-            instance_id=instance_of(None, context),
+            instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "startTime", _NS_PER_S), context, "startTime"),
             block_keys=key_list(fields, "prefix_block_hashes", hexadecimal=True),

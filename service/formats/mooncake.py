@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from litehit.request import Request
-from service.formats.base import RecordContext, TraceFormat, instance_of, time_of
+from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
-from service.formats.fields import integer, key_list, read_members, time_ns
+from service.formats.fields import integer, key_list, time_ns
+from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 DEFAULT_BLOCK_SIZE_TOKENS = 512
@@ -18,7 +19,7 @@ _WANTED = {
 }
 
 
-class MooncakeFormat(TraceFormat):
+class MooncakeFormat(ObjectFormat):
     """Prefix keys of all blocks, the partial last one included: that one is dropped.
 
     Times are milliseconds from the trace's start. A trace id is made from the record's position, so a trace gives the
@@ -26,14 +27,15 @@ class MooncakeFormat(TraceFormat):
     """
 
     name = "mooncake"
+    wanted = _WANTED
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         input_length = integer(fields, "input_length", minimum=0)
         block = integer(fields, "block_size", minimum=1, default=DEFAULT_BLOCK_SIZE_TOKENS)
         return Request(
-            instance_id=instance_of(None, context),
+            instance_id=self._naming.instance_of(None, fields, context),
             trace_id=f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_MS), context, "timestamp"),
             block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),

@@ -14,13 +14,14 @@ from service.formats.base import (
     FormatError,
     RecordContext,
     TraceFormat,
-    instance_of,
     invalid_field,
     refuse_no_text,
     shown,
     time_of,
 )
-from service.formats.fast_event import EventFields, Write, read_fast_event
+from service.formats.fast_event import EVENT_MEMBERS, EventFields, Write, read_fast_event
+from service.formats.fields import read_object
+from service.formats.naming import STATED, Naming
 from service.formats.registering import registration_of
 
 _REASONS = {
@@ -45,15 +46,19 @@ class NativeFormat(TraceFormat):
 
     name = "native"
 
+    def __init__(self, naming: Naming = STATED) -> None:
+        self._naming = naming
+        self._wanted = naming.join(EVENT_MEMBERS)
+
     def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
         """See `TraceFormat.parse`."""
-        event = read_fast_event(record) or _read_by_model(record)
+        event = read_fast_event(record, self._wanted) or self._read_by_model(record)
         if isinstance(event, Write | WriteEvent):
             return None
         if isinstance(event, RegisterEvent):
             return registration_of(event, context)
         return Request(
-            instance_id=instance_of(event.instance_id, context),
+            instance_id=self._naming.instance_of(event.instance_id, event.members, context),
             trace_id=event.trace_id,
             timestamp_ns=time_of(event.timestamp_ns, context, "timestamp_ns"),
             block_keys=event.block_keys,
@@ -61,23 +66,23 @@ class NativeFormat(TraceFormat):
             trace_block_size_tokens=event.trace_block_size_tokens,
         )
 
-
-def _read_by_model(record: bytes) -> EventFields | WriteEvent | RegisterEvent:
-    refuse_no_text(record)
-    try:
-        event = EVENT.validate_json(record)
-    except ValidationError as error:
-        raise _format_error(error.errors(include_url=False)[0]) from None
-    if isinstance(event, WriteEvent | RegisterEvent):
-        return event
-    return EventFields(
-        event.instance_id,
-        event.trace_id,
-        event.timestamp_ns,
-        event.block_keys,
-        event.input_token_len,
-        event.trace_block_size_tokens,
-    )
+    def _read_by_model(self, record: bytes) -> EventFields | WriteEvent | RegisterEvent:
+        refuse_no_text(record)
+        try:
+            event = EVENT.validate_json(record)
+        except ValidationError as error:
+            raise _format_error(error.errors(include_url=False)[0]) from None
+        if isinstance(event, WriteEvent | RegisterEvent):
+            return event
+        return EventFields(
+            event.instance_id,
+            event.trace_id,
+            event.timestamp_ns,
+            event.block_keys,
+            event.input_token_len,
+            event.trace_block_size_tokens,
+            read_object(record) if self._naming.by_template else {},
+        )
 
 
 def _format_error(details: ErrorDetails) -> FormatError:

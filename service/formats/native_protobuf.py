@@ -13,7 +13,8 @@ from litehit.curves import Int64Array
 from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.base import FormatError, RecordContext, TraceFormat, shown, time_of
+from service.formats.naming import STATED, Naming
 from service.formats.registering import read_registration
 from service.formats.registration_message import add_registration, stated_fields
 
@@ -55,6 +56,12 @@ def _message(package: str, *, packed_as_bytes: bool) -> Any:
         add("block_keys", _KEYS_FIELD, _Field.TYPE_SFIXED64, _Field.LABEL_REPEATED)
     add("input_token_len", 6, _Field.TYPE_INT64)
     add("trace_block_size_tokens", 7, _Field.TYPE_INT64, proto3_optional=True, oneof_index=2)
+    entry = event.nested_type.add(name="FieldsEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)
+    entry.field.add(name="value", number=2, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL)
+    entry_name = f".{package}.RequestEvent.FieldsEntry"
+    add("fields", 15, _Field.TYPE_MESSAGE, _Field.LABEL_REPEATED, type_name=entry_name)
     add("registration", 16, _Field.TYPE_MESSAGE, type_name=f".{package}.RequestEvent.Registration")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -71,6 +78,9 @@ class NativeProtobufFormat(TraceFormat):
     """One request event a record, in binary."""
 
     name = "native-protobuf"
+
+    def __init__(self, naming: Naming = STATED) -> None:
+        self._naming = naming
 
     def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
         """See `TraceFormat.parse`."""
@@ -94,14 +104,28 @@ class NativeProtobufFormat(TraceFormat):
             raise FormatError(
                 Reason.INVALID_FIELD, f"trace_block_size_tokens = {block} is refused; send 1 or more, or leave it out"
             )
+        members = _members(event, stated) if self._naming.by_template else {}
         return Request(
-            instance_id=instance_of(stated, context),
+            instance_id=self._naming.instance_of(stated, members, context),
             trace_id=event.trace_id,
             timestamp_ns=time_of(time_ns, context, "timestamp_ns"),
             block_keys=keys,
             input_token_len=event.input_token_len,
             trace_block_size_tokens=block,
         )
+
+
+def _members(event: Any, stated: str | None) -> dict[str, Any]:
+    """What a template looks at; a name with dots is that of a field in objects, as it is in JSON."""
+    members: dict[str, Any] = {}
+    for name, value in sorted({"instance_id": stated, "trace_id": event.trace_id, **event.fields}.items()):
+        *objects, last = name.split(".")
+        holder = members
+        for each in objects:
+            inner = holder.get(each)
+            holder[each] = holder = inner if isinstance(inner, dict) else {}
+        holder[last] = value
+    return members
 
 
 def protobuf_event(request: Request) -> bytes:

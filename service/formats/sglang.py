@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from litehit.request import Request
-from service.formats.base import RecordContext, TraceFormat, instance_of, time_of
+from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
-from service.formats.fields import integer, key_list, read_members, text, time_ns
+from service.formats.fields import integer, key_list, text, time_ns
+from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 _NS_PER_S = 1_000_000_000
@@ -18,18 +19,19 @@ _WANTED = {
 }
 
 
-class SglangFormat(TraceFormat):
+class SglangFormat(ObjectFormat):
     """Prefix keys of all blocks, the partial last one included: that one is dropped. Times are seconds since 1970."""
 
     name = "sglang"
+    wanted = _WANTED
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         input_length = integer(fields, "input_length", minimum=0)
         block = integer(fields, "block_size", minimum=1)
         return Request(
-            instance_id=instance_of(None, context),
+            instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_S), context, "timestamp"),
             block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),

@@ -6,6 +6,7 @@ from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.naming import STATED, Naming
 from service.formats.native import NativeFormat, TypeAbsent
 
 
@@ -14,8 +15,8 @@ class TairFormat(TraceFormat):
 
     name = "tair"
 
-    def __init__(self) -> None:
-        self._events = NativeFormat()
+    def __init__(self, naming: Naming = STATED) -> None:
+        self._events = NativeFormat(naming)
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""

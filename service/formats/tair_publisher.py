@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fast_object import Member
-from service.formats.fields import key_list, read_members, text, time_ns
+from service.formats.fields import key_list, text, time_ns
+from service.formats.object_format import ObjectFormat
 
 _NS_PER_US = 1_000
 _REQUEST = "GetCacheLocation"
@@ -20,17 +21,18 @@ _WANTED = {
 }
 
 
-class TairPublisherFormat(TraceFormat):
+class TairPublisherFormat(ObjectFormat):
     """Keys of full blocks only, and no input length: it is their number times the registered trace block.
 
     Times are microseconds; `source` is the instance. What starts or finishes a write is ignored.
     """
 
     name = "tair-publisher"
+    wanted = _WANTED
 
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
-        fields = read_members(record, _WANTED)
+        fields = self._read(record)
         kind = fields.get("type")
         if isinstance(kind, str) and kind in _WRITES:
             return None
@@ -41,7 +43,7 @@ class TairPublisherFormat(TraceFormat):
                 f"for a write",
             )
         return Request(
-            instance_id=instance_of(text(fields, "source"), context),
+            instance_id=self._naming.instance_of(text(fields, "source"), fields, context),
             trace_id=text(fields, "trace_id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "trigger_time_us", _NS_PER_US), context, "trigger_time_us"),
             block_keys=key_list(fields, "keys"),

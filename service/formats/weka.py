@@ -12,8 +12,9 @@ import numpy as np
 from litehit.curves import Int64Array
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, instance_of, shown, time_of
+from service.formats.base import FormatError, RecordContext, TraceFormat, shown, time_of
 from service.formats.fields import integer, key_list, read_object, text, time_ns
+from service.formats.naming import STATED, Naming
 
 DEFAULT_BLOCK_SIZE_TOKENS = 64
 _NS_PER_S = 1_000_000_000
@@ -43,6 +44,9 @@ class WekaFormat(TraceFormat):
 
     name = "weka"
 
+    def __init__(self, naming: Naming = STATED) -> None:
+        self._naming = naming
+
     def parse(self, record: bytes, context: RecordContext) -> Request | None:
         """See `TraceFormat.parse`."""
         session = read_object(record)
@@ -60,7 +64,7 @@ class WekaFormat(TraceFormat):
             if _is_local(session):
                 keys = _made_global(keys, session_id)
             return Request(
-                instance_id=instance_of(None, context),
+                instance_id=self._naming.instance_of(None, {**session, **fields}, context),
                 trace_id=f"{session_id or self.name}-{context.position}",
                 timestamp_ns=time_of(time_ns(fields, "t", _NS_PER_S), context, "t"),
                 block_keys=keys,
@@ -95,23 +99,28 @@ class Session(NamedTuple):
     requests: Iterator[SessionOfOne]
 
 
-def read_session(record: bytes) -> Session:
+def read_session(record: bytes, naming: Naming = STATED) -> Session:
     """Split a session.
+
+    Args:
+        record: the bytes.
+        naming: what it looks at goes with each request.
 
     Raises:
         FormatError: the record is no session; also while its requests are iterated.
     """
     session = read_object(record)
-    return Session(text(session, "id") if _is_local(session) else None, _sessions_of_one(session))
+    return Session(text(session, "id") if _is_local(session) else None, _sessions_of_one(session, naming))
 
 
-def _sessions_of_one(session: dict[str, Any]) -> Iterator[SessionOfOne]:
-    shared = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
+def _sessions_of_one(session: dict[str, Any], naming: Naming) -> Iterator[SessionOfOne]:
+    own = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
+    shared = naming.keep(session) | own
     for where, fields in _leaves(session):
         time = time_ns(fields, "t", _NS_PER_S)
         if time is None:
             raise FormatError(Reason.TIME_MISSING, f"{where}: t is absent; add it")
-        kept = {name: fields[name] for name in ("in", "hash_ids") if name in fields}
+        kept = naming.keep(fields) | {name: fields[name] for name in ("in", "hash_ids") if name in fields}
         # The time's own text: a number with a fraction is none of json's types here.
         text_of_one = json.dumps({**shared, "requests": [{**kept, "t": None}]}, default=str)
         head, _, tail = text_of_one.rpartition("null")

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from service.formats.base import TraceFormat
+from service.formats import TopicFormats
 from service.lanes.batches import cut_batches
 from service.lanes.lane import Lane
 from service.lanes.reading import ReadRecord, read_records
@@ -57,13 +57,13 @@ class ReadAhead:
 
     Args:
         guard: asked, after each poll that brought something, whether it may be processed.
-        trace_format: how a record is read.
+        topic_formats: how a record is read.
         batch_bytes: keys and values of a micro-batch.
     """
 
-    def __init__(self, guard: TopicGuard, trace_format: TraceFormat, batch_bytes: int) -> None:
+    def __init__(self, guard: TopicGuard, topic_formats: TopicFormats, batch_bytes: int) -> None:
         self._guard = guard
-        self._format = trace_format
+        self._formats = topic_formats
         self._batch_bytes = batch_bytes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
 
@@ -88,6 +88,6 @@ class ReadAhead:
 
     def _read_some(self, records: Sequence[SourceRecord]) -> Sequence[ReadRecord] | ReadFailure:
         try:
-            return read_records(self._format, records)
+            return read_records(self._formats, records)
         except Exception as error:
             return ReadFailure(records[0], error)

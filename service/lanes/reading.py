@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from litehit.registration import Registration
 from litehit.request import Request
-from schemas.dead_letter import FORMAT_HEADER, Reason
-from service import formats
+from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
+from service.formats import TopicFormats
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lanes.counts import Ignored
 from service.records import SourceRecord
@@ -35,45 +35,70 @@ class ReadRecord(NamedTuple):
     content: Request | Registration | Ignored | Poison
 
 
-def read_records(trace_format: TraceFormat, records: Iterable[SourceRecord]) -> list[ReadRecord]:
+def read_records(topic_formats: TopicFormats, records: Iterable[SourceRecord]) -> list[ReadRecord]:
     """What stands in some records. It depends on nothing before them, and any thread may ask.
 
     Args:
-        trace_format: of records whose headers name none.
+        topic_formats: how they are read.
         records: of the requests topic.
     """
-    return [ReadRecord(record, _read(trace_format, record)) for record in records]
+    return [ReadRecord(record, _read(topic_formats, record)) for record in records]
 
 
-def _read(trace_format: TraceFormat, record: SourceRecord) -> Request | Registration | Ignored | Poison:
+def _read(topic_formats: TopicFormats, record: SourceRecord) -> Request | Registration | Ignored | Poison:
     if record.value is None:
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:
-        named = _named_format(record) if record.headers else None
-        request = (named or trace_format).parse(record.value, _context(record))
+        if record.headers:
+            request = _format(topic_formats, record).parse(record.value, _context(record, _named_instance(record)))
+        else:
+            request = topic_formats.usual.parse(record.value, _context(record, None))
     except FormatError as error:
         return Poison(error.reason, str(error))
     return Ignored.WRITE if request is None else request
 
 
-def _named_format(record: SourceRecord) -> TraceFormat | None:
-    """The format that the record's headers name, the last one that does; None where none does."""
+def _format(topic_formats: TopicFormats, record: SourceRecord) -> TraceFormat:
+    told = _header(record, FORMAT_HEADER)
+    if told is None:
+        return topic_formats.usual
+    name = told.decode(errors="replace")
+    if name not in topic_formats.by_name:
+        raise FormatError(
+            Reason.UNKNOWN_FORMAT,
+            f"the header {FORMAT_HEADER} = {name!r} names no format; send one of {', '.join(topic_formats.by_name)}",
+        )
+    return topic_formats.by_name[name]
+
+
+def _named_instance(record: SourceRecord) -> str | None:
+    told = _header(record, INSTANCE_HEADER)
+    if told is None:
+        return None
+    try:
+        name = told.decode()
+    except UnicodeDecodeError:
+        name = ""
+    if not name:
+        raise FormatError(
+            Reason.INVALID_FIELD,
+            f"the header {INSTANCE_HEADER} = {told!r} is empty or no UTF-8; send an instance's id, or no such header",
+        )
+    return name
+
+
+def _header(record: SourceRecord, wanted: str) -> bytes | None:
+    """The value of a header, the last one of that name; None where there is none."""
     for header, value in reversed(record.headers):
-        if header == FORMAT_HEADER:
-            name = (value or b"").decode(errors="replace")
-            if name not in formats.FORMATS:
-                raise FormatError(
-                    Reason.UNKNOWN_FORMAT,
-                    f"the header {FORMAT_HEADER} = {name!r} names no format; send one of {', '.join(formats.FORMATS)}",
-                )
-            return formats.FORMATS[name]
+        if header == wanted:
+            return value or b""
     return None
 
 
-def _context(record: SourceRecord) -> RecordContext:
+def _context(record: SourceRecord, named: str | None) -> RecordContext:
     try:
         instance_id = record.key.decode() if record.key else None
     except UnicodeDecodeError:
         instance_id = None
     timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
-    return RecordContext(instance_id, record.offset, timestamp_ns)
+    return RecordContext(instance_id, record.offset, timestamp_ns, named)

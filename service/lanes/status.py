@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,3 +96,9 @@ class LanesStatus:
 
     assigned: bool
     lanes: tuple[LaneStatus, ...]
+
+    @property
+    def split_instances(self) -> frozenset[str]:
+        """Instances that more than one lane holds, since their records lie on several partitions."""
+        held = Counter(one.config.instance_id for lane in self.lanes for one in lane.instances)
+        return frozenset(instance_id for instance_id, lanes in held.items() if lanes > 1)

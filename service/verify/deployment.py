@@ -188,7 +188,7 @@ class Verification:
             # 5. and 6.
             audited = audit_partition(
                 lane,
-                formats.get(self._settings.requests_format),
+                formats.of_topic(settings.requests_format, settings.instance_template),
                 streams,
                 cut,
                 repeats=self._settings.at_least_once,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from service.archive.chain import Chain
 from service.archive.decode import source_header
 from service.errors import Difference
-from service.formats.base import TraceFormat
+from service.formats import TopicFormats
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane
 from service.lanes.reading import read_records
@@ -83,7 +83,7 @@ class Audited:
 
 def audit_partition(
     lane: Lane,
-    trace_format: TraceFormat,
+    topic_formats: TopicFormats,
     streams: Streams,
     cut: Cut,
     *,
@@ -94,7 +94,7 @@ def audit_partition(
 
     Args:
         lane: as it was before the cut's first request.
-        trace_format: of requests whose headers name none.
+        topic_formats: how requests are read.
         streams: what is there.
         cut: up to where.
         repeats: output may stand there twice (at least once).
@@ -113,7 +113,7 @@ def audit_partition(
     counts = LaneCounts()
     nowhere = 0
     for batch in _batches(streams.requests):
-        output = lane.process(read_records(trace_format, batch))
+        output = lane.process(read_records(topic_formats, batch))
         counts += output.counts
         for wanted in map(_wanted, output.facts):
             on_topic, row = facts.expect(wanted), rows.expect(wanted)

@@ -388,7 +388,7 @@ def test_mutated_lines_keep_the_ledger_balanced(tmp_path: Path) -> None:
         headers = () if name is FormatName.NATIVE else ((FORMAT_HEADER, name.encode()),)
         records.append(SourceRecord("requests", 0, offset, b"key", value, 7, headers))
     lane = Lane(0, Registry.load(path), LaneTargets("facts", "dead", 1_000_000))
-    output = lane.process(read_records(formats.get("native"), records))
+    output = lane.process(read_records(formats.of_topic(FormatName.NATIVE), records))
     counts = output.counts
     assert counts.consumed == 4000
     assert counts.consumed == counts.facts + sum(counts.dead_letters.values()) + sum(counts.ignored.values())

@@ -34,7 +34,7 @@ FIELDS = st.fixed_dictionaries(
 
 
 def read(value: bytes, headers: Any = (), key: bytes | None = b"key") -> Any:
-    (one,) = read_records(formats.get("native"), [SourceRecord("requests", 0, 9, key, value, 7, headers)])
+    (one,) = read_records(formats.of_topic(FormatName.NATIVE), [SourceRecord("requests", 0, 9, key, value, 7, headers)])
     return one.content
 
 

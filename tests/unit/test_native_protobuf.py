@@ -85,7 +85,7 @@ def test_keys_in_pieces_or_one_by_one_are_the_same_keys(keys: list[int], cut: in
 
 
 def test_what_is_absent_comes_from_the_record_and_the_rest_is_ignored() -> None:
-    unknown = bytes([15 << 3 | 2, 3]) + b"new"
+    unknown = bytes([14 << 3 | 2, 3]) + b"new"
     record = EVENT_MESSAGE(block_keys=[0, -1]).SerializeToString()
     assert plain(FORMAT.parse(record, CONTEXT)) == plain(FORMAT.parse(record + unknown, CONTEXT))
     assert plain(FORMAT.parse(record, CONTEXT)) == ("default", "", 5, [0, -1], 0, None, False)

@@ -11,6 +11,8 @@ from litehit.registration import Registration
 from litehit.registry import Registry
 from litehit.request import Request
 from service import formats
+from service.format_names import FormatName
+from service.formats import TopicFormats
 from service.formats.base import RecordContext, TraceFormat
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
@@ -39,7 +41,7 @@ def lanes(tmp_path: Path) -> dict[int, Lane]:
 
 @pytest.fixture
 def ahead() -> Iterator[ReadAhead]:
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.get("native"), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), 2**20)
     yield ahead
     ahead.close()
 
@@ -60,7 +62,7 @@ def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lan
 
 def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None:
     size = len(RECORDS[0][0].value or b"") * 10
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.get("native"), size)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), size)
     read = ahead.begin(Polled(RECORDS), lanes).result()
     ahead.close()
     assert len(read.batches) > 4
@@ -79,7 +81,7 @@ def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[i
             return formats.get("native").parse(record, context)
 
     broken = True
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), Broken(), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), TopicFormats(Broken(), {}), 2**20)
     read = ahead.begin(Polled({1: RECORDS[1]}), lanes).result()
     broken = False
     whole = ahead.begin(Polled({1: RECORDS[1]}), lanes).result()
@@ -102,7 +104,7 @@ def test_nothing_is_read_of_a_topic_that_is_another_now(
         return "the topic was recreated"
 
     monkeypatch.setattr(TopicGuard, "fault", fault)
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.get("native"), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), 2**20)
     read = ahead.begin(Polled(RECORDS), lanes).result()
     assert (read.fault, list(read.batches)) == ("the topic was recreated", [])
     assert ahead.begin(Polled(), lanes).result().fault is None  # an empty poll needs no answer

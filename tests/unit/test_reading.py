@@ -22,15 +22,17 @@ MOONCAKE = json.dumps(mooncake(Plain([1], 3, 5, 512))).encode()
 NATIVE = json.dumps(native(Plain([1], 3, 5, 512))).encode()
 
 
-def content(value: bytes, headers: Headers = (), topic: str = "native") -> Request | Registration | Ignored | Poison:
+def content(
+    value: bytes, headers: Headers = (), topic: FormatName = FormatName.NATIVE
+) -> Request | Registration | Ignored | Poison:
     record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
-    (read,) = read_records(formats.get(topic), [record])
+    (read,) = read_records(formats.of_topic(topic), [record])
     return read.content
 
 
 def test_what_is_no_request_is_ignored() -> None:
     assert content(b'{"type":"write"}') is Ignored.WRITE
-    assert content(b'{"event_type":"request_start"}', topic="dynamo") is Ignored.WRITE
+    assert content(b'{"event_type":"request_start"}', topic=FormatName.DYNAMO) is Ignored.WRITE
 
 
 @pytest.mark.parametrize("name", LINE_FORMATS)
@@ -52,11 +54,11 @@ def test_a_header_names_the_binary_event() -> None:
 
 
 def test_the_setting_names_the_format_of_the_others() -> None:
-    read = content(MOONCAKE, topic="mooncake")
+    read = content(MOONCAKE, topic=FormatName.MOONCAKE)
     assert isinstance(read, Request)
     assert read.trace_id == "mooncake-9"
     assert isinstance(content(MOONCAKE), Poison)
-    assert isinstance(content(NATIVE, (("litehit-format", b"native"),), topic="mooncake"), Request)
+    assert isinstance(content(NATIVE, (("litehit-format", b"native"),), topic=FormatName.MOONCAKE), Request)
 
 
 def test_the_last_header_counts() -> None:

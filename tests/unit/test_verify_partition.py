@@ -19,6 +19,7 @@ from service.archive.segment import ChainKey, describe, segment_path
 from service.archive.segment_writer import encode
 from service.archive.store import Store
 from service.errors import Difference
+from service.format_names import FormatName
 from service.lanes.counts import Ignored
 from service.lanes.lane import Lane, LaneTargets
 from service.records import OutputRecord, SourceRecord
@@ -26,7 +27,7 @@ from service.verify.found import GAP, FoundOrGap, of_segments, of_topic
 from service.verify.partition import Audited, Cut, Streams, audit_partition
 from tests import lanes_harness as harness
 
-NATIVE = formats.get("native")
+NATIVE = formats.of_topic(FormatName.NATIVE)
 KEY = ChainKey("facts", "generation", 2)
 SEGMENT_FACTS = 40
 COUNT = 150
