@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from litehit.errors import InvalidRequest, OptionError, TimeWentBack, TraceError
 from litehit.facts import FactBatch
 from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
 from litehit.registry import Registry
+from litehit.repeats import MAX_REPEATS_WINDOW, RecentTraces
 from litehit.replay_lanes import Lanes
 from litehit.request import Request, check_instance_option
 from litehit.targets import AS_NAMED, Routing
@@ -36,15 +37,19 @@ class ReplayOptions:
         workers: threads, 1 to `MAX_WORKERS`; any number gives the same bytes.
         instance_id: the instance of lines that name none; None: the registry's only exact one.
         routing: whether requests go to other instances than the one they name.
+        repeats_window: a request is ignored whose trace id is among so many last ones of its instance; 0: none is.
     """
 
     workers: int = 1
     instance_id: str | None = None
     routing: Routing = AS_NAMED
+    repeats_window: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MAX_WORKERS:
             raise OptionError(f"workers {self.workers} is out of range; give 1 to {MAX_WORKERS}")
+        if not 0 <= self.repeats_window <= MAX_REPEATS_WINDOW:
+            raise OptionError(f"repeats_window {self.repeats_window} is out of range; give 0 to {MAX_REPEATS_WINDOW}")
         if self.instance_id is not None:
             check_instance_option(self.instance_id)
 
@@ -68,7 +73,7 @@ class ReplaySummary:
         path: the facts file.
         lines: lines read, blank ones included.
         requests: requests among them.
-        ignored: write events among them.
+        ignored: write events and repeats among them.
         facts: rows written.
     """
 
@@ -110,7 +115,7 @@ def replay(
         UnknownInstance, OptionError: as `Routing.pooled`.
     """
     options = options or ReplayOptions()
-    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers)
+    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers, options.repeats_window)
     out.mkdir(parents=True, exist_ok=True)
     path = out / FACTS_FILE_NAME
     with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
@@ -147,6 +152,8 @@ class _Run:
     parse: Parse
     source: str
     workers: int
+    repeats_window: int
+    recent: dict[str, RecentTraces] = field(default_factory=dict)
     lines: int = 0
     requests: int = 0
     ignored: int = 0
@@ -176,7 +183,7 @@ class _Run:
         return results
 
     def _admit(self, number: int, parsed: _Parsed) -> None:
-        if parsed is None:
+        if parsed is None or (isinstance(parsed, Request) and self._is_repeat(parsed)):
             self.ignored += 1
             return
         try:
@@ -186,3 +193,9 @@ class _Run:
         except (InvalidRequest, UnknownInstance, TimeWentBack) as error:
             raise TraceError(self.source, number, str(error)) from None
         self.requests += 1
+
+    def _is_repeat(self, request: Request) -> bool:
+        recent = self.recent.get(request.instance_id)
+        if recent is None:
+            recent = self.recent[request.instance_id] = RecentTraces(self.repeats_window)
+        return recent.is_repeat(request.trace_id)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from litehit.errors import OptionError
+from litehit.repeats import MAX_REPEATS_WINDOW
 from service.format_names import FormatName
 from service.instance_template import InstanceTemplate
 
@@ -123,7 +124,12 @@ class Settings(BaseSettings):
         default=0.5, description="a larger share of dead letters in dead_letter_window stops their lane; 1: no limit"
     )
     dead_letter_window: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
-        default=10_000, description="records of a lane over which dead_letter_max_share is judged"
+        default=10_000, description="requests of a lane over which dead_letter_max_share is judged"
+    )
+    repeats_window: Annotated[int, Field(ge=0, le=MAX_REPEATS_WINDOW)] = Field(
+        default=0,
+        description="a request whose trace id is among so many last ones of its instance is ignored as a producer's "
+        "retry; 0: none is",
     )
     snapshot_seconds: PositiveSeconds = Field(
         default=60.0, description="age at which a lane's caches are saved again, if they have changed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from litehit.registry import Registry
 from litehit.request import Request
@@ -46,12 +47,4 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
 
 def _timeless(snapshot: Snapshot) -> Snapshot:
-    return Snapshot(
-        snapshot.topic,
-        snapshot.partition,
-        snapshot.next_offset,
-        snapshot.history,
-        snapshot.reset,
-        0.0,
-        snapshot.instances,
-    )
+    return replace(snapshot, taken_at=0.0)

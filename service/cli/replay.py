@@ -39,6 +39,14 @@ def replay(
         str | None, typer.Option("--override-instance-id", metavar="ID", help="Send each request to this instance.")
     ] = None,
     reorder: Reorder = None,
+    repeats_window: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats-window",
+            metavar="N",
+            help="Ignore a request whose trace id is among the last N of its instance. [LITEHIT_REPEATS_WINDOW]",
+        ),
+    ] = None,
 ) -> None:
     """Replay a trace without Kafka and without the service: all or nothing."""
     from litehit.registry import Registry
@@ -49,13 +57,14 @@ def replay(
     from service.cli.progress import progress
     from service.trace_source import open_trace
 
-    settings = load_settings(registry=registry, instance_template=template)
+    settings = load_settings(registry=registry, instance_template=template, repeats_window=repeats_window)
     if settings.registry is None:
         raise typer.BadParameter("is missing; give a registry file, or set LITEHIT_REGISTRY", param_hint="--registry")
     check_naming(instance, settings)
     options = ReplayOptions(
         workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
         instance_id=instance,
+        repeats_window=settings.repeats_window,
         routing=Routing(fanout_all_instances, override_instance_id),
     )
     known = Registry.load(settings.registry)

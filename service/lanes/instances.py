@@ -13,7 +13,8 @@ from litehit.frozen import FrozenCore
 from litehit.instance import InstanceEngine
 from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
-from litehit.request import RequestBatch
+from litehit.repeats import NO_DIGESTS, Digests, RecentTraces
+from litehit.request import Request, RequestBatch
 from service.lanes.committed import RequestsTopic
 from service.lanes.counters import Charge, ChargeSums, OnlineCounters
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
@@ -27,6 +28,7 @@ class FrozenInstance:
     config: InstanceConfig
     core: FrozenCore
     sums: dict[Charge, ChargeSums]
+    traces: Digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class FrozenLane:
         partition, next_offset, history: see `Snapshot`.
         instances: by instance id.
         unregistered: see `LaneInstances`.
-        registrations: see `Snapshot`.
+        registrations, repeats_window: see `Snapshot`.
     """
 
     partition: int
@@ -46,10 +48,11 @@ class FrozenLane:
     instances: tuple[FrozenInstance, ...]
     unregistered: tuple[InstanceSnapshot, ...]
     registrations: tuple[Registration, ...]
+    repeats_window: int
 
     def snapshot(self, topic: RequestsTopic) -> Snapshot:
         """What is to be kept of it."""
-        instances = [InstanceSnapshot(one.config, one.core.state, one.sums) for one in self.instances]
+        instances = [InstanceSnapshot(one.config, one.core.state, one.sums, one.traces) for one in self.instances]
         return Snapshot(
             topic,
             self.partition,
@@ -59,6 +62,7 @@ class FrozenLane:
             time.time(),
             sorted([*instances, *self.unregistered], key=lambda one: one.config.instance_id),
             self.registrations,
+            self.repeats_window,
         )
 
 
@@ -70,6 +74,7 @@ class LaneInstances:
 
     Args:
         registry: the instances that are known.
+        repeats_window: trace ids an instance by which repeats are told; 0: they are not.
         restored: those of a snapshot, whose core settings are the registry's.
 
     Attributes:
@@ -79,10 +84,13 @@ class LaneInstances:
         StateError: a core of the snapshot is none.
     """
 
-    def __init__(self, registry: Registry, restored: Snapshot | None = None) -> None:
+    def __init__(self, registry: Registry, repeats_window: int = 0, restored: Snapshot | None = None) -> None:
         self._registrations = Registrations(registry, restored.registrations if restored is not None else ())
         self._engines: dict[str, InstanceEngine] = {}
         self._counters: dict[str, OnlineCounters] = {}
+        self._recent: dict[str, RecentTraces] = {}
+        self._repeats_window = repeats_window
+        self._window_now = repeats_window if restored is None else restored.repeats_window
         self._unregistered: dict[str, InstanceSnapshot] = {}
         self.is_recharged = False
         for one in restored.instances if restored is not None else ():
@@ -132,8 +140,18 @@ class LaneInstances:
             self._counters[instance_id] = OnlineCounters(config, sums)
         self._registrations.add(registration)
 
+    def is_repeat(self, request: Request) -> bool:
+        """Whether a request that its engine would take was sent before; if not, it is remembered."""
+        recent = self._recent.get(request.instance_id)
+        if recent is None:
+            recent = self._recent[request.instance_id] = RecentTraces(self._window_now)
+        return recent.is_repeat(request.trace_id)
+
     def go_live(self) -> None:
-        """From here on facts are new ones, and what the registry says of their charge applies."""
+        """From here on facts are new ones: what the registry says of their charge applies, and the repeats' window."""
+        if self._window_now != self._repeats_window:
+            self._window_now = self._repeats_window
+            self._recent = {instance_id: one.resized(self._window_now) for instance_id, one in self._recent.items()}
         for instance_id, engine in self._engines.items():
             engine.config = self._registrations.resolve(instance_id)
 
@@ -159,11 +177,22 @@ class LaneInstances:
     def freeze(self, partition: int, next_offset: int, history: int) -> FrozenLane:
         """A copy of all of it."""
         instances = tuple(
-            FrozenInstance(engine.config, engine.core.freeze(), self._counters[instance_id].copy_sums())
+            FrozenInstance(
+                engine.config,
+                engine.core.freeze(),
+                self._counters[instance_id].copy_sums(),
+                self._recent[instance_id].digests() if instance_id in self._recent else NO_DIGESTS,
+            )
             for instance_id, engine in self._engines.items()
         )
         return FrozenLane(
-            partition, next_offset, history, instances, tuple(self._unregistered.values()), self._registrations.stated
+            partition,
+            next_offset,
+            history,
+            instances,
+            tuple(self._unregistered.values()),
+            self._registrations.stated,
+            self._window_now,
         )
 
     def _restore(self, kept: InstanceSnapshot, counted: InstanceConfig) -> None:
@@ -171,3 +200,4 @@ class LaneInstances:
         instance_id = kept.config.instance_id
         self._engines[instance_id] = InstanceEngine(kept.config, LiteHit.from_state(kept.core))
         self._counters[instance_id] = OnlineCounters(counted, kept.sums)
+        self._recent[instance_id] = RecentTraces(self._window_now, kept.traces)

@@ -105,6 +105,7 @@ class Lane:
         registry: the instances that are known.
         targets: where the output goes.
         limits: how many dead letters are taken for single bad records.
+        repeats_window: a request is ignored whose trace id is among so many last ones of its instance; 0: none is.
         restored: where it goes on; None: with empty caches from the start of the log.
 
     Raises:
@@ -117,12 +118,13 @@ class Lane:
         registry: Registry,
         targets: LaneTargets,
         limits: PoisonLimits = NO_LIMITS,
+        repeats_window: int = 0,
         restored: Snapshot | None = None,
     ) -> None:
         self.partition = partition
         self._targets = targets
         self._poison = PoisonWatch(limits)
-        self._instances = LaneInstances(registry, restored)
+        self._instances = LaneInstances(registry, repeats_window, restored)
         self.history = 0 if restored is None else restored.history
         self._next_offset = 0 if restored is None else restored.next_offset
 
@@ -215,9 +217,9 @@ class Lane:
             if isinstance(read, Registration):
                 stretch.end = row
                 break
-            content = self._check(read) if isinstance(read, Request) else read
+            content = self._admit(read) if isinstance(read, Request) else read
             if isinstance(content, Request):
-                self._poison.count(False)
+                self._poison.count(dead=False)
                 share = stretch.shares.setdefault(content.instance_id, _Share())
                 share.rows.append(row)
                 share.requests.append(content)
@@ -227,10 +229,10 @@ class Lane:
 
     def _note(self, record: SourceRecord, content: Ignored | Poison, ledger: _Ledger) -> None:
         """Enter a record that gives no fact."""
-        exceeded = self._poison.count(isinstance(content, Poison))
-        if isinstance(content, Ignored):
+        if isinstance(content, Ignored):  # it says nothing of whether the others are bad
             ledger.ignored[content] += 1
             return
+        exceeded = self._poison.count(dead=True)
         ledger.poison.append((record, content))
         if exceeded is not None and ledger.too_many is None:
             ledger.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
@@ -250,6 +252,12 @@ class Lane:
                 f"the lane of partition {self.partition}, at offset {self._next_offset}, was given {record.source}"
             )
         self._next_offset = record.offset + 1
+
+    def _admit(self, request: Request) -> Request | Ignored | Poison:
+        checked = self._check(request)
+        if isinstance(checked, Request) and self._instances.is_repeat(checked):
+            return Ignored.REPEAT
+        return checked
 
     def _check(self, request: Request) -> Request | Poison:
         """The request with keys of full blocks only, if its engine will take it."""

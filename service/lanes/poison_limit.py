@@ -14,8 +14,8 @@ class PoisonLimits:
 
     Attributes:
         consecutive: dead letters in a row; 0 = no limit.
-        share: of the last `window` records, judged once there are so many; 1.0 = no limit.
-        window: records.
+        share: of the last `window` requests, judged once there are so many; 1.0 = no limit.
+        window: requests, dead letters included.
     """
 
     consecutive: int
@@ -32,7 +32,7 @@ NO_LIMITS = PoisonLimits(consecutive=0, share=1.0, window=1)
 
 
 class PoisonWatch:
-    """Counts one lane's dead letters, record by record.
+    """Counts one lane's dead letters among its requests; ignored records are none of either.
 
     Records that a restore replays are counted too, and not judged: what they became is committed. Those before the
     snapshot that it begins with are not counted again.
@@ -45,8 +45,8 @@ class PoisonWatch:
         self._seen = 0
         self._dead = 0
 
-    def count(self, dead: bool) -> str | None:
-        """Count the next record; which limit is exceeded now, None where none is."""
+    def count(self, *, dead: bool) -> str | None:
+        """Count the next request; which limit is exceeded now, None where none is."""
         place = self._seen % self._limits.window
         self._dead += dead - self._last[place]
         self._last[place] = dead
@@ -63,7 +63,7 @@ class PoisonWatch:
             )
         if self._seen >= limits.window and self._dead > limits.share * limits.window:
             return (
-                f"{self._dead} dead letters among the last {limits.window} records, more than the limit of "
+                f"{self._dead} dead letters among the last {limits.window} requests, more than the limit of "
                 f"{limits.share:g} of them (LITEHIT_DEAD_LETTER_MAX_SHARE)"
             )
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,6 +15,7 @@ from litehit.errors import StateError
 from litehit.frozen import State
 from litehit.registration import Registration
 from litehit.registry import InstanceConfig
+from litehit.repeats import NO_DIGESTS, Digests
 from service import tensor_file
 from service.errors import SnapshotDamaged
 from service.lanes.committed import RequestsTopic
@@ -23,9 +24,10 @@ from service.lanes.counters import Charge, ChargeSums
 SNAPSHOTS_FOLDER = "snapshots"
 FORMAT_VERSION = 2
 
-_READABLE = ("1", str(FORMAT_VERSION))  # 1 knows no registrations
+_READABLE = ("1", str(FORMAT_VERSION))  # 1 knows neither registrations nor repeats
 
 _NAME = re.compile(rf"{SNAPSHOTS_FOLDER}/([^/]+)/([^/]+)/(\d{{5}})/(\d{{20}})\.safetensors")
+_TRACES = "traces"
 # Keys of the file's metadata.
 _VERSION, _DESCRIPTION, _BYTES, _CHECKSUM = "format_version", "litehit", "bytes", "crc32"
 
@@ -51,11 +53,13 @@ class InstanceSnapshot:
         config: how it was analysed.
         core: what `LiteHit.from_state` takes.
         sums: the facts so far.
+        traces: what `RecentTraces` begins with.
     """
 
     config: InstanceConfig
     core: State
     sums: Mapping[Charge, ChargeSums]
+    traces: Digests = field(default_factory=lambda: NO_DIGESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Snapshot:
         taken_at: when, in seconds since 1970.
         instances: by instance id.
         registrations: what the stream has registered, one an instance.
+        repeats_window: trace ids an instance by which repeats were told; 0: they were not.
     """
 
     topic: RequestsTopic
@@ -81,6 +86,7 @@ class Snapshot:
     taken_at: float
     instances: Sequence[InstanceSnapshot]
     registrations: Sequence[Registration] = ()
+    repeats_window: int = 0
 
     @property
     def path(self) -> str:
@@ -112,6 +118,7 @@ class _Description(BaseModel):
     taken_at: float
     instances: list[_Instance]
     registrations: tuple[Registration, ...] = ()
+    repeats_window: int = 0
 
 
 def snapshot_folder(topic: RequestsTopic, partition: int) -> str:
@@ -136,6 +143,8 @@ def encode(snapshot: Snapshot) -> memoryview:
     instances = []
     for number, instance in enumerate(snapshot.instances):
         arrays |= {f"{number}.core.{name}": array for name, array in instance.core.items()}
+        if len(instance.traces):
+            arrays[f"{number}.{_TRACES}"] = instance.traces
         sums = []
         for place, (charge, group) in enumerate(instance.sums.items()):
             arrays |= {f"{number}.sums.{place}.{name}": array for name, array in group.curve.state().items()}
@@ -150,6 +159,7 @@ def encode(snapshot: Snapshot) -> memoryview:
         taken_at=snapshot.taken_at,
         instances=instances,
         registrations=tuple(snapshot.registrations),
+        repeats_window=snapshot.repeats_window,
     ).model_dump_json()
     metadata = {
         _VERSION: str(FORMAT_VERSION),
@@ -197,6 +207,7 @@ def decode(path: str, content: bytes) -> Snapshot:
         description.taken_at,
         [_instance(path, number, one, arrays) for number, one in enumerate(description.instances)],
         description.registrations,
+        description.repeats_window,
     )
     if snapshot.path != path:
         raise SnapshotDamaged(path, f"its metadata says it is {snapshot.path}; it was renamed, so move it back")
@@ -213,7 +224,8 @@ def _instance(path: str, number: int, described: _Instance, arrays: tensor_file.
         }
     except StateError as error:
         raise SnapshotDamaged(path, f"the sums of {described.config.instance_id!r}: {error}") from None
-    return InstanceSnapshot(described.config, _below(f"{number}.core.", arrays), sums)
+    traces = arrays.get(f"{number}.{_TRACES}", NO_DIGESTS)
+    return InstanceSnapshot(described.config, _below(f"{number}.core.", arrays), sums, traces)
 
 
 def _below(prefix: str, arrays: tensor_file.Arrays) -> State:

@@ -288,7 +288,8 @@ class LanesWorker:
         )
 
     def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
-        return Lane(partition, self._registry, self._targets, self._limits, restored)
+        window = self._settings.repeats_window
+        return Lane(partition, self._registry, self._targets, self._limits, window, restored)
 
     def _lanes(self) -> dict[int, Lane]:
         """The lanes that work, by partition: those of the seats that are READING."""

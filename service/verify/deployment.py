@@ -128,7 +128,8 @@ class Verification:
     def _lane(self, partition: int, restored: Snapshot | None) -> Lane:
         settings = self._settings
         targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        return Lane(partition, self._registry, targets, restored=restored)
+        window = settings.repeats_window
+        return Lane(partition, self._registry, targets, repeats_window=window, restored=restored)
 
     def _look(self) -> list[_Moment]:
         """The cut. The order of the questions is what makes it one."""

@@ -98,7 +98,7 @@ def good(count: int, seed: int = 51) -> Records:
         ({"dead_letter_max_consecutive": 20}, "21 dead letters in a row"),
         (
             {"dead_letter_max_share": 0.25, "dead_letter_window": 80},
-            "21 dead letters among the last 80 records",
+            "21 dead letters among the last 80 requests",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_each_record_is_judged_as_a_slow_count_judges_it(
         in_a_row = position - max((place for place, one in enumerate(seen, 1) if not one), default=0)
         last = seen[-window:]
         too_many = (consecutive > 0 and in_a_row > consecutive) or (len(last) == window and sum(last) > share * window)
-        assert (watch.count(dead) is not None) == (dead and too_many)
+        assert (watch.count(dead=dead) is not None) == (dead and too_many)
 
 
 def test_the_lane_stops_at_the_record_that_is_one_too_many(known: Registry) -> None:
@@ -79,7 +79,7 @@ def test_a_run_goes_on_over_batches_and_a_restore_which_is_not_judged_itself(kno
 def test_a_share_counts_once_the_window_is_full(known: Registry) -> None:
     limits = PoisonLimits(consecutive=0, share=0.5, window=6)
     assert lane(known, limits).process(records("xxxxx.....")).counts.consumed == 10
-    with pytest.raises(TooManyDeadLetters, match=r"requests/0/8: 4 dead letters among the last 6 records, .* 0\.5 of"):
+    with pytest.raises(TooManyDeadLetters, match=r"requests/0/8: 4 dead letters among the last 6 requests, .* 0\.5 of"):
         lane(known, limits).process(records("....x.xxx"))
 
 
