@@ -14,6 +14,7 @@ ServiceError
 ├── SnapshotDamaged        a snapshot file can't be used
 ├── RegistryNotApplicable  a registry file is not that of the caches in a store
 ├── CannotRestore          a lane's caches can't be rebuilt; the lane stops
+├── CoreChanged            the registry's configuration is not that of a lane's caches; the lane stops
 ├── NothingToReset         a lane can't be reset to what there is not
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
@@ -24,6 +25,9 @@ ServiceError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from litehit.config_changes import ConfigChange
 from litehit.errors import LiteHitError
 
 _SHOWN = 300  # of a sentence that may quote a whole record
@@ -106,6 +110,18 @@ class SnapshotDamaged(ServiceError):
 
 class CannotRestore(ServiceError):
     """A lane's caches can't be rebuilt up to its committed offset."""
+
+
+class CoreChanged(ServiceError):
+    """The registry's configuration is not that of a lane's caches.
+
+    Attributes:
+        changes: what differs.
+    """
+
+    def __init__(self, changes: Sequence[ConfigChange]) -> None:
+        self.changes = tuple(changes)
+        super().__init__("; ".join(map(str, changes)))
 
 
 class RegistryNotApplicable(ServiceError):

@@ -15,6 +15,7 @@ from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
 from litehit.repeats import NO_DIGESTS, Digests, RecentTraces
 from litehit.request import Request, RequestBatch
+from service.errors import CoreChanged
 from service.lanes.committed import RequestsTopic
 from service.lanes.counters import Charge, ChargeSums, OnlineCounters
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
@@ -78,7 +79,8 @@ class LaneInstances:
         restored: those of a snapshot, whose core settings are the registry's.
 
     Attributes:
-        is_recharged: the registry has other settings for one of them than the snapshot.
+        is_recharged: it is live under a registry that has other settings for one of them than the snapshot, which no
+            later snapshot says yet.
 
     Raises:
         StateError: a core of the snapshot is none.
@@ -93,6 +95,8 @@ class LaneInstances:
         self._window_now = repeats_window if restored is None else restored.repeats_window
         self._unregistered: dict[str, InstanceSnapshot] = {}
         self.is_recharged = False
+        self._is_live = False
+        self._has_changed = self._window_now != repeats_window
         for one in restored.instances if restored is not None else ():
             instance_id = one.config.instance_id
             try:
@@ -100,7 +104,7 @@ class LaneInstances:
             except UnknownInstance:
                 self._unregistered[instance_id] = one
                 continue
-            self.is_recharged |= registered != one.config
+            self._has_changed |= registered != one.config
             self._restore(one, registered)
 
     def engine(self, instance_id: str) -> InstanceEngine:
@@ -124,20 +128,25 @@ class LaneInstances:
         """
         config = self._registrations.propose(registration)
         instance_id = registration.instance_id
-        kept = self._unregistered.pop(instance_id, None)
-        if kept is not None:
-            self._restore(kept, kept.config)
-        engine = self._engines.get(instance_id)
+        engine, kept = self._engines.get(instance_id), self._unregistered.get(instance_id)
+        if engine is not None:
+            # What it leaves out is as it is for this record: while records are replayed, as it was then.
+            config = registration.applied_to(engine.config)
+        elif kept is not None:
+            engine = InstanceEngine(kept.config, LiteHit.from_state(kept.core))
         if engine is not None:
             changes = core_changes(engine.config, config)
             if registration.reset or (changes and engine.core.is_fresh()):
-                self._engines[instance_id] = InstanceEngine(config)
+                engine = InstanceEngine(config)
             elif changes:
                 raise RegistrationNeedsReset(instance_id, changes)
+            engine.config = config
+            if kept is not None:
+                self._restore(kept, config)
+                del self._unregistered[instance_id]
             else:
-                engine.config = config
-            sums = self._counters[instance_id].copy_sums()
-            self._counters[instance_id] = OnlineCounters(config, sums)
+                self._counters[instance_id] = OnlineCounters(config, self._counters[instance_id].copy_sums())
+            self._engines[instance_id] = engine
         self._registrations.add(registration)
 
     def is_repeat(self, request: Request) -> bool:
@@ -148,12 +157,27 @@ class LaneInstances:
         return recent.is_repeat(request.trace_id)
 
     def go_live(self) -> None:
-        """From here on facts are new ones: what the registry says of their charge applies, and the repeats' window."""
+        """From here on facts are new ones: what the registry says of their charge applies, and the repeats' window.
+
+        Raises:
+            CoreChanged: caches are not of its configuration; nothing has changed.
+        """
+        if self._is_live:
+            return
+        configs = {instance_id: self._registrations.resolve(instance_id) for instance_id in self._engines}
+        changes = [
+            change
+            for instance_id, engine in sorted(self._engines.items())
+            for change in core_changes(engine.config, configs[instance_id])
+        ]
+        if changes:
+            raise CoreChanged(changes)
         if self._window_now != self._repeats_window:
             self._window_now = self._repeats_window
             self._recent = {instance_id: one.resized(self._window_now) for instance_id, one in self._recent.items()}
         for instance_id, engine in self._engines.items():
-            engine.config = self._registrations.resolve(instance_id)
+            engine.config = configs[instance_id]
+        self._is_live, self.is_recharged = True, self._has_changed
 
     def process(self, instance_id: str, requests: RequestBatch) -> FactBatch:
         """The facts of some requests, counted."""
@@ -176,6 +200,7 @@ class LaneInstances:
 
     def freeze(self, partition: int, next_offset: int, history: int) -> FrozenLane:
         """A copy of all of it."""
+        self.is_recharged = False
         instances = tuple(
             FrozenInstance(
                 engine.config,

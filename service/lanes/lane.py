@@ -180,11 +180,15 @@ class Lane:
 
     @property
     def is_recharged(self) -> bool:
-        """Whether the registry has changed since the snapshot it was restored from."""
+        """Whether it is live under other settings than those of its snapshot, which no later one says yet."""
         return self._instances.is_recharged
 
     def go_live(self) -> None:
-        """The replay is over: what follows is charged as the registry says now."""
+        """The replay is over: what follows is charged as the registry says now.
+
+        Raises:
+            CoreChanged: caches are not of the registry's configuration; the lane must not go on.
+        """
         self._instances.go_live()
 
     def instances(self) -> tuple[InstanceStatus, ...]:

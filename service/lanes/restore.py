@@ -126,10 +126,18 @@ def check_configuration(topic: RequestsTopic, partition: int, snapshot: Snapshot
             continue
         differences += core_changes(instance.config, registered)
     if differences:
-        raise CannotRestore(
-            f"{topic.name}/{partition}: the registry's configuration is not that of the caches in {snapshot.path}: "
-            f"{'; '.join(map(str, differences))}; put it back, or {choices(partition, 'cold', 'earliest')}"
-        )
+        raise configuration_refused(topic, partition, snapshot, differences)
+
+
+def configuration_refused(
+    topic: RequestsTopic, partition: int, snapshot: Snapshot | None, differences: Sequence[ConfigChange]
+) -> CannotRestore:
+    """What to say of caches that were filled under another configuration."""
+    kept = "caches that were replayed" if snapshot is None else f"caches in {snapshot.path}"
+    return CannotRestore(
+        f"{topic.name}/{partition}: the registry's configuration is not that of the {kept}: "
+        f"{'; '.join(map(str, differences))}; put it back, or {choices(partition, 'cold', 'earliest')}"
+    )
 
 
 def choices(partition: int, *ways: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import structlog
 
+from litehit.config_changes import ConfigChange
 from litehit.errors import StateError
 from litehit.registry import Registry
 from service.archive.store import StoredFile
@@ -21,6 +22,7 @@ from service.lanes.restore import (
     Standing,
     check_committed,
     check_configuration,
+    configuration_refused,
     is_usable,
     plan_restore,
     reset_applies,
@@ -30,6 +32,7 @@ from service.lanes.snapshots import Snapshots
 
 log = structlog.get_logger()
 
+_Basis: TypeAlias = tuple[Standing, list[StoredFile]]
 MakeLane: TypeAlias = Callable[[int, Snapshot | None], Lane]
 
 
@@ -50,7 +53,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    basis: tuple[Standing, list[StoredFile]]
+    basis: _Basis
     error: CannotRestore
 
 
@@ -72,6 +75,7 @@ class Restorer:
         self._make_lane = make_lane
         # What a restore failed on, by partition: until something of it changes, the answer stays.
         self._refused: dict[int, _Refused] = {}
+        self._bases: dict[int, _Basis] = {}
 
     def start(self, partition: int, standing: Standing) -> Future[Restored]:
         """Begin a restore in a thread of its own; the future ends as `restore` does."""
@@ -89,11 +93,23 @@ class Restorer:
         refused = self._refused.get(partition)
         if refused is not None and refused.basis == basis:
             raise refused.error
+        self._bases[partition] = basis
         try:
             return self._restore(partition, standing)
         except CannotRestore as error:
             self._refused[partition] = _Refused(basis, error)
             raise
+
+    def refuse(self, restored: Restored, changes: Sequence[ConfigChange]) -> CannotRestore:
+        """What was replayed is of another configuration than the registry's (step 5); it is not replayed again in vain.
+
+        Returns:
+            What to say of it.
+        """
+        partition = restored.lane.partition
+        error = configuration_refused(self._topic, partition, restored.snapshot, changes)
+        self._refused[partition] = _Refused(self._bases[partition], error)
+        return error
 
     def _restore(self, partition: int, standing: Standing) -> Restored:
         if partition >= self._topic.partitions:
@@ -134,7 +150,9 @@ class Restorer:
                 continue
             check_committed(self._topic, partition, present)  # 3.
             plan = plan_restore(self._topic, partition, present, snapshot)  # 4.
-            check_configuration(self._topic, partition, snapshot, self._registry)  # 5.
+            if plan.start == plan.target:
+                # 5. Where requests are replayed first, registrations among them may yet change what the caches are of.
+                check_configuration(self._topic, partition, snapshot, self._registry)
             try:
                 lane = self._make_lane(partition, snapshot)
             except StateError as error:

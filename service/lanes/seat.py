@@ -37,12 +37,14 @@ class Seat:
         phase: what it does.
         end_offset: the partition's last stable offset, as last heard.
         error: why it stopped; kept until it begins again.
+        restored: what it began with, last.
     """
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.phase = Phase.WAITING
         self.end_offset: int | None = None
+        self.restored: Restored | None = None
         self._lane: Lane | None = None
         self._target = 0
         # Where this process's registry began to say what facts are charged; a restore after an abort replays on both
@@ -71,7 +73,12 @@ class Seat:
         self.phase = Phase.RESTORING
 
     def begin(self, restored: Restored) -> None:
-        """Read with a fresh lane from the plan's start."""
+        """Read with a fresh lane from the plan's start.
+
+        Raises:
+            CoreChanged: as `process`.
+        """
+        self.restored = restored
         self._lane, self._target = restored.lane, restored.plan.target
         self._restored_from = None if restored.snapshot is None else restored.snapshot.next_offset
         self._replayed = 0
@@ -96,6 +103,9 @@ class Seat:
         """Feed the lane; records below the restore's target give no output, and None where all are.
 
         That is step 6 of a restore in docs/GUARANTEES.md.
+
+        Raises:
+            CoreChanged: what was replayed is of another configuration than the registry's.
         """
         if self._lane is None:
             raise AssertionError(f"the seat of partition {self.partition} has no lane in {self.phase}")
@@ -110,7 +120,11 @@ class Seat:
         return output
 
     def reached_end(self, offset: int) -> None:
-        """The log has been read up to an offset; markers of transactions take up offsets without a record."""
+        """The log has been read up to an offset; markers of transactions take up offsets without a record.
+
+        Raises:
+            CoreChanged: as `process`.
+        """
         if self.phase is Phase.READING and self._next_offset is not None:
             self._arrive(max(self._next_offset, offset))
 

@@ -62,8 +62,8 @@ class Snapshotter:
         """A lane begins."""
         lane, snapshot = restored.lane, restored.snapshot
         newest = None if snapshot is None else SnapshotStatus(snapshot.next_offset, snapshot.taken_at)
-        # Until a snapshot says from where on facts are charged otherwise, a crash would forget it: it is due at once.
-        tried_at = -math.inf if lane.is_recharged else time.monotonic()
+        # Until there is a snapshot, a changed registry would not be noticed: the first is due at once.
+        tried_at = -math.inf if snapshot is None else time.monotonic()
         self._courses[lane.partition] = _Course(newest, tried_at, lane.next_offset)
 
     def newest(self, partition: int) -> SnapshotStatus | None:
@@ -95,7 +95,9 @@ class Snapshotter:
     def _is_due(self, lane: Lane) -> bool:
         course = self._courses[lane.partition]
         return self._is_new(lane) and (
-            time.monotonic() - course.tried_at >= self._settings.snapshot_seconds
+            # Until a snapshot says from where on facts are charged otherwise, a crash would forget it.
+            lane.is_recharged
+            or time.monotonic() - course.tried_at >= self._settings.snapshot_seconds
             or lane.next_offset - course.tried_offset >= self._settings.snapshot_records
         )
 

@@ -10,7 +10,7 @@ import structlog
 from confluent_kafka import KafkaException
 
 from service.archive.errors import StoreError
-from service.errors import CannotRestore
+from service.errors import CannotRestore, CoreChanged
 from service.lanes.committed import RequestsTopic
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restore import Standing
@@ -79,6 +79,13 @@ class Usher:
         seat.stop(error, may_try_again=may_try_again)
         self._consumer.pause([seat.partition])
 
+    def refuse(self, seat: Seat, error: CoreChanged) -> None:
+        """Stop a seat whose caches, once they were replayed, are of another configuration than the registry's."""
+        if seat.restored is None:
+            raise AssertionError(f"the seat of partition {seat.partition} was refused before it began")
+        sentence = str(self._restorer.refuse(seat.restored, error.changes))
+        self.stop_seat(seat, sentence, may_try_again=True)
+
     def _start(self, seat: Seat) -> None:
         try:
             standing = self._ask(seat.partition)
@@ -99,8 +106,11 @@ class Usher:
         try:
             restored = future.result()
             self._consumer.read_from(seat.partition, restored.plan.start)
+            seat.begin(restored)
         except CannotRestore as error:
             self.stop_seat(seat, str(error), may_try_again=True)
+        except CoreChanged as error:
+            self.refuse(seat, error)
         except (StoreError, KafkaException) as error:
             self._postpone(seat, str(error))
         except Exception as error:
@@ -108,7 +118,6 @@ class Usher:
             log.exception("restore_failed", partition=seat.partition)
             self.stop_seat(seat, f"{type(error).__name__} while its caches were restored: {error}")
         else:
-            seat.begin(restored)
             self._begun(seat, restored)
 
     def _postpone(self, seat: Seat, error: str) -> None:

@@ -16,7 +16,7 @@ from service import formats
 from service.archive.errors import StoreError
 from service.archive.store import Store
 from service.crash_points import CrashPoint, crash_point
-from service.errors import BatchAborted, TooManyDeadLetters, Undeliverable
+from service.errors import BatchAborted, CoreChanged, TooManyDeadLetters, Undeliverable
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.committed import Position, RequestsTopic
@@ -191,7 +191,10 @@ class LanesWorker:
                 self._process(mine)
         for partition, offset in poll.ends.items():
             if still_reads(partition):
-                self._seats[partition].reached_end(offset)
+                try:
+                    self._seats[partition].reached_end(offset)
+                except CoreChanged as error:
+                    self._usher.refuse(self._seats[partition], error)
         for partition in filter(still_reads, poll.gone):
             # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
             self._send_waiting(self._seats[partition])
@@ -215,6 +218,9 @@ class LanesWorker:
                 output = seat.process(records)  # 1.
             except TooManyDeadLetters as error:
                 self._usher.stop_seat(seat, str(error))
+                continue
+            except CoreChanged as error:
+                self._usher.refuse(seat, error)
                 continue
             except Exception as error:
                 self._halt(seat, records[0].source, error)

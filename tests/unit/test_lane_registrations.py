@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 from litehit.registry import Registry
 from schemas.dead_letter import ERROR_HEADER, REASON_HEADER, SOURCE_HEADER, Reason
-from service.errors import TooManyDeadLetters
+from service.errors import CoreChanged, TooManyDeadLetters
 from service.lanes.counts import Ignored
 from service.lanes.lane import Lane, LaneOutput
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.reading import ReadRecord
+from service.lanes.restore import RestorePlan
+from service.lanes.restorer import Restored
+from service.lanes.seat import Seat
 from service.lanes.snapshot import Snapshot, decode, encode
 from service.records import SourceRecord
 from tests import lanes_harness as harness
@@ -297,3 +300,48 @@ def test_an_instance_the_file_forgot_comes_back_by_a_registration_with_its_cache
     )
     assert output.counts.dead_letters == {Reason.REGISTRATION_NEEDS_RESET: 1}
     assert json.loads(output.facts[0].value or b"")["hit_curve"] == [[1, 1]]
+
+
+def test_a_refused_registration_does_not_bring_a_forgotten_instance_back(known: Registry, tmp_path: Path) -> None:
+    lane = made.new_lane(known)
+    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    forgetful = made.new_lane(registry(tmp_path, FILE.replace("chat-*", "talk-*")), through_a_file(lane))
+    output = forgetful.process(
+        [read(1, "chat-a", {"block_size_tokens": 2, "block_bytes": 5}), read(2, "chat-a", {"keys": [1, 2]})]
+    )
+    assert output.counts.dead_letters == {Reason.REGISTRATION_NEEDS_RESET: 1, Reason.UNKNOWN_INSTANCE: 1}
+    again = made.new_lane(known, through_a_file(forgetful))
+    assert [one.unique_blocks for one in again.instances()] == [1]
+
+
+OTHER_CORE = FILE.replace("block_size_tokens: 4, trace_block_size_tokens: 2", "block_size_tokens: 2")
+
+
+def test_a_file_whose_core_the_replayed_registrations_do_not_give_is_refused(known: Registry, tmp_path: Path) -> None:
+    lane = made.new_lane(known)
+    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    snapshot = through_a_file(lane)
+    to_it = read(1, "chat-a", {"block_size_tokens": 2, "reset": True})
+    changed = registry(tmp_path, OTHER_CORE)
+    seat = Seat(3)
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
+    with pytest.raises(CoreChanged, match="chat-a has block_size_tokens 4 there and 2 now"):
+        seat.process([read(1, "chat-b", {"block_bytes": 9}), read(2, "chat-a", {"keys": [1]})])
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
+    output = seat.process([to_it, read(2, "chat-a", {"keys": [1]})])
+    assert output is not None
+    assert json.loads(output.facts[0].value or b"")["block_size_tokens"] == 2
+
+
+def test_what_a_replayed_registration_left_out_is_counted_as_it_was(known: Registry, tmp_path: Path) -> None:
+    lane = made.new_lane(known)
+    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    snapshot = through_a_file(lane)
+    rest = [read(1, "chat-a", {"capacity_gb": [-1]}), read(2, "chat-a", {"keys": [1, 2]})]
+    changed = registry(tmp_path, FILE.replace("block_bytes: 10", "block_bytes: 20"))
+    again = made.new_lane(changed, snapshot)
+    again.replay(rest)
+    again.go_live()
+    again.process([read(3, "chat-a", {"keys": [1, 2]})])
+    (kept,) = made.snapshot_of(again).instances
+    assert {charge.block_bytes: sums.requests for charge, sums in kept.sums.items()} == {10: 2, 20: 1}

@@ -81,19 +81,23 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     return harness.registry(tmp_path_factory.mktemp("registry"))
 
 
-def test_nothing_is_taken_before_its_time_or_of_an_idle_lane(known: Registry) -> None:
+def test_the_first_is_taken_at_once_and_then_none_before_its_time_or_of_an_idle_lane(known: Registry) -> None:
     bench = Bench(known, open_store("memory://"), snapshot_seconds=3600, snapshot_records=50)
     lane = bench.lane(0)
-    lane.process(RECORDS[0][:49])
     bench.snapshotter.take_one([lane])
-    assert bench.snapshotter.newest(0) is None
-    assert bench.offsets(0) == []
-    lane.process(RECORDS[0][49:50])
-    bench.settle([lane], 50)
-    lane.process(RECORDS[0][50:99])
+    assert bench.offsets(0) == []  # nothing was processed
+    lane.process(RECORDS[0][:10])
+    bench.settle([lane], 10)
+    lane.process(RECORDS[0][10:59])
     bench.snapshotter.take_one([lane])
     bench.snapshotter.take_all([])
-    assert bench.offsets(0) == [50]
+    assert bench.offsets(0) == [10]
+    lane.process(RECORDS[0][59:60])
+    bench.settle([lane], 60)
+    lane.process(RECORDS[0][60:109])
+    bench.snapshotter.take_one([lane])
+    bench.snapshotter.take_all([])
+    assert bench.offsets(0) == [60, 10]
 
 
 def test_its_time_comes_for_each_lane_in_turn(known: Registry) -> None:
