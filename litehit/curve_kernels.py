@@ -39,6 +39,7 @@ def add_hits(
         if row < 0 or low == high:
             continue
         last = high - 1
+        place = low
         for slot in range(asked.shape[1]):
             capacity = asked[row, slot]
             if capacity < 0 or capacity >= np.int64(capacities[last]):
@@ -46,7 +47,14 @@ def add_hits(
                 continue
             if capacity <= np.int64(capacities[low]):
                 continue
-            place, after = low, last
+            # From where the capacity before was found, in growing steps: most often they ascend.
+            if np.int64(capacities[place]) <= capacity:
+                after, step = place + 1, 1
+                while np.int64(capacities[after]) <= capacity:
+                    place, step = after, 2 * step
+                    after = min(after + step, last)
+            else:
+                place, after = low, place
             while after - place > 1:
                 middle = (place + after) >> 1
                 if np.int64(capacities[middle]) <= capacity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from numba import njit
 
@@ -38,3 +38,8 @@ def kernel(inline: Literal["never", "always"] = "never") -> Callable[[Callable[P
         return cast("Callable[P, R]", dispatcher)
 
     return decorate
+
+
+def interpreted(kernel: Callable[P, R]) -> Callable[P, R]:
+    """The same function as Python runs it, for arrays of Python's integers where 64 bits may not do."""
+    return cast("Callable[P, R]", cast("Any", kernel).py_func)

@@ -44,7 +44,7 @@ class HitCurveProjector:
         return INFINITE if capacity_bytes < 0 else capacity_bytes // block_bytes
 
     @staticmethod
-    def capacities_blocks(capacities_bytes: Sequence[int], block_bytes: int) -> Int64Array:
+    def capacities_blocks(capacities_bytes: Sequence[int] | NDArray[Any], block_bytes: int) -> Int64Array:
         """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same."""
         try:
             exact = np.array(capacities_bytes, np.int64)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, gcd
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from litehit import curve_kernels, point_kernels
 from litehit.curves import Int64Array
+from litehit.jit import interpreted
 from litehit.projector import HitCurveProjector
 from service.api.groups import GroupKey
 from service.api.selection import HitSums
 
 Integers: TypeAlias = NDArray[Any]
 """int64, or Python's integers where 64 bits may not do."""
-
-_CAPACITY_BITS = 63
-"""No curve grows beyond a capacity of this many bits in blocks."""
 
 
 class Hits(NamedTuple):
@@ -35,7 +34,7 @@ class Hits(NamedTuple):
     tokens: Integers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """Groups of one block size and one charge.
 
@@ -49,10 +48,27 @@ class Part:
     block_bytes: int
     sums: tuple[HitSums, ...]
 
-    def hits(self, capacity_bytes: Sequence[int]) -> Int64Array:
-        """Hit blocks at K capacities in bytes (negative: infinite): int64[K]."""
-        capacity_blocks = HitCurveProjector.capacities_blocks(capacity_bytes, self.block_bytes)
-        return sum((sums.hits(capacity_blocks) for sums in self.sums), np.zeros(len(capacity_blocks), np.int64))
+    @cached_property
+    def curves(self) -> Sequence[tuple[Int64Array, Int64Array]]:
+        """The breakpoints of each group that has hits, in blocks."""
+        curves = [sums.curve().breakpoints() for sums in self.sums]
+        return [(bends, hits) for bends, hits in curves if len(bends)]
+
+    @cached_property
+    def flat(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """The same as `curve_kernels` takes them: offsets, capacities, hits."""
+        offsets = np.cumsum([0, *(len(bends) for bends, _ in self.curves)])
+        none = np.empty(0, np.int64)
+        capacities, hits = (np.concatenate([none, *(curve[column] for curve in self.curves)]) for column in (0, 1))
+        return offsets, capacities, hits
+
+    def hits(self, capacity_blocks: Int64Array) -> Int64Array:
+        """Hit blocks at K capacities in blocks (negative: infinite): int64[K] for int64[K]."""
+        found = np.zeros((1, len(capacity_blocks)), np.int64)
+        rows = np.zeros(len(self.curves), np.int64)
+        curve_kernels.add_hits(rows, *self.flat, capacity_blocks[np.newaxis], found)
+        hits: Int64Array = found[0]
+        return hits
 
 
 class HitFunction:
@@ -115,12 +131,13 @@ class HitFunction:
         """Tokens hit of those hit at infinite capacity; 1.0 where that hits none."""
         return hit_tokens / self.ceiling_tokens if self.ceiling_tokens else 1.0
 
-    def hits(self, capacity_bytes: Sequence[int]) -> Hits:
-        """Hits at K capacities in bytes (negative: infinite)."""
+    def hits(self, capacities: Sequence[int] | Integers, unit_bytes: int = 1) -> Hits:
+        """Hits at K capacities (negative: infinite), in units of so many bytes, which divide every charge."""
         dtype = integers_up_to(self.ceiling_tokens)
-        blocks, tokens = np.zeros((2, len(capacity_bytes)), dtype)
+        blocks, tokens = np.zeros((2, len(capacities)), dtype)
         for part in self.parts:
-            hits = part.hits(capacity_bytes).astype(dtype)
+            capacity_blocks = HitCurveProjector.capacities_blocks(capacities, part.block_bytes // unit_bytes)
+            hits = part.hits(capacity_blocks).astype(dtype)
             blocks += hits
             tokens += hits * part.block_size_tokens
         return Hits(blocks, tokens)
@@ -136,23 +153,27 @@ class HitFunction:
     def smallest(self, hit_tokens: Sequence[int]) -> list[int | None]:
         """The smallest capacity in bytes that gives so many hit tokens, for K numbers; None above the ceiling."""
         # In units, for a capacity between two multiples of it gives no more than the lower one.
-        largest_charge = max((part.block_bytes for part in self.parts), default=1) // self.unit_bytes
-        doublings = [0, *(1 << bit for bit in range(_CAPACITY_BITS + largest_charge.bit_length() + 1))]
-        at_doublings = self.hits([units * self.unit_bytes for units in doublings]).tokens.tolist()
-        reachable = [wanted for wanted in hit_tokens if wanted <= self.ceiling_tokens]
-        places = [bisect_left(at_doublings, wanted) for wanted in reachable]
-        high = [doublings[place] for place in places]
-        low = [doublings[place - 1] + 1 if place else 0 for place in places]
-        while low != high:
-            middle = [(first + last) // 2 for first, last in zip(low, high, strict=True)]
-            got = self.hits([units * self.unit_bytes for units in middle]).tokens.tolist()
-            for slot, wanted in enumerate(reachable):
-                if got[slot] >= wanted:
-                    high[slot] = middle[slot]
-                elif low[slot] < high[slot]:
-                    low[slot] = middle[slot] + 1
-        found = iter(high)
-        return [next(found) * self.unit_bytes if wanted <= self.ceiling_tokens else None for wanted in hit_tokens]
+        curves = [
+            (bends, hits, part.block_bytes // self.unit_bytes, part.block_size_tokens)
+            for part in self.parts
+            for bends, hits in part.curves
+        ]
+        enough = max((int(bends[-1]) * charge for bends, _, charge, _ in curves), default=0)
+        dtype = integers_up_to(max(enough, self.ceiling_tokens))
+        reachable = np.array([wanted for wanted in hit_tokens if wanted <= self.ceiling_tokens], dtype)
+        found = np.empty(len(reachable), dtype)
+        offsets = np.cumsum([0, *(len(bends) for bends, *_ in curves)])
+        none = np.empty(0, dtype)
+        capacities, hits = (
+            np.concatenate([none, *(curve[column] for curve in curves)]).astype(dtype, copy=False) for column in (0, 1)
+        )
+        charges, sizes = (np.array([curve[column] for curve in curves], dtype) for column in (2, 3))
+        search = point_kernels.smallest_capacities
+        if dtype is object:
+            search = interpreted(search)
+        search(offsets, capacities, hits, charges, sizes, reachable, enough, found)
+        units = iter(found.tolist())
+        return [next(units) * self.unit_bytes if wanted <= self.ceiling_tokens else None for wanted in hit_tokens]
 
 
 def integers_up_to(limit: int) -> type[np.int64] | type[object]:

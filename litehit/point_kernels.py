@@ -1,0 +1,199 @@
+"""Kernels that choose points of curves, and find capacities on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litehit.curves import Int64Array
+from litehit.jit import kernel
+
+Float64Array = NDArray[np.float64]
+
+
+@kernel()
+def candidates(bends: Int64Array, hits: Int64Array, rises: int, is_few: bool, found: Int64Array) -> int:
+    """Capacities in blocks around equal rises of the hits, ascending, each once.
+
+    Args:
+        bends: int64[B], capacities where a curve bends, ascending; B is 2 at least.
+        hits: int64[B], hit blocks there, of which the first is 0.
+        rises: equal rises, from 1; a capacity on either side of each is found.
+        is_few: every bend is a candidate, and not only the first and the last.
+        found: to fill, of `2 * rises + B` places at least.
+
+    Returns:
+        How many places of it are filled.
+    """
+    last = len(bends) - 1
+    step = hits[last] / rises
+    found[0] = bends[0]
+    end, bend, after = 1, 1, 1
+    for rise in range(1, rises + 1):
+        wanted = float(hits[last]) if rise == rises else rise * step
+        while after < last and hits[after] < wanted:
+            after += 1
+        low, high = hits[after - 1], hits[after]
+        # Only the choice of a capacity is rounded here, never the hits at it.
+        along = (wanted - low) / max(high - low, 1)
+        below = bends[after - 1] + np.int64(along * (bends[after] - bends[after - 1]))
+        for capacity in (min(below, bends[after]), min(below + 1, bends[last])):
+            if is_few:
+                while bend < last and bends[bend] < capacity:
+                    if bends[bend] > found[end - 1]:
+                        found[end] = bends[bend]
+                        end += 1
+                    bend += 1
+            if capacity > found[end - 1]:
+                found[end] = capacity
+                end += 1
+    if bends[last] > found[end - 1]:
+        found[end] = bends[last]
+        end += 1
+    return end
+
+
+@kernel()
+def equal_rises(hits: Float64Array, count: int, places: Int64Array) -> int:
+    """Places at equal rises of the hits: the ends, those, and the ones before a jump beyond such a rise.
+
+    Args:
+        hits: float64[P], which do not fall; P is 2 at least.
+        count: most places that are chosen, from 2.
+        places: to fill, of `2 * count` places at least; ascending.
+
+    Returns:
+        How many places of it are filled.
+    """
+    last = len(hits) - 1
+    total = hits[last] - hits[0]
+    rises = count - 1
+    while True:
+        places[0] = 0
+        end, reached = 1, 0
+        for rise in range(rises + 1):
+            wanted = hits[0] + total * rise / rises
+            while reached < last and hits[reached] < wanted:
+                reached += 1
+            is_jump = reached > 0 and hits[reached] - hits[reached - 1] > total / rises
+            if is_jump and reached - 1 > places[end - 1]:
+                places[end] = reached - 1
+                end += 1
+            if reached > places[end - 1]:
+                places[end] = reached
+                end += 1
+        if last > places[end - 1]:
+            places[end] = last
+            end += 1
+        if end <= count:
+            return end
+        if rises == 1:
+            places[1] = last
+            return 2
+        rises = max(1, min(rises - 1, rises * count // end))
+
+
+@kernel()
+def largest_errors(
+    chosen: Int64Array,
+    low_units: Float64Array,
+    high_units: Float64Array,
+    is_known: NDArray[np.bool_],
+    low_hits: Float64Array,
+    high_hits: Float64Array,
+) -> tuple[float, float]:
+    """How far hits may be from the straight lines between points.
+
+    Args:
+        chosen: int64[N], the points, as ascending indices of P places, the first and the last among them.
+        low_units: float64[P - 1], the capacity at each place but the last, less that of the last point up to there.
+        high_units: the same at the next place.
+        is_known: bool[P - 1], hits are known from each place to the next, as at both; else they only do not fall.
+        low_hits: as `low_units`, of the hits.
+        high_hits: as `high_units`, of the hits.
+
+    Returns:
+        The largest error, and the largest rise from one point to the next.
+    """
+    worst, largest_rise = 0.0, 0.0
+    for point in range(len(chosen) - 1):
+        begin, end = chosen[point], chosen[point + 1]
+        width, rise = high_units[end - 1], high_hits[end - 1]
+        largest_rise = max(largest_rise, rise)
+        for place in range(begin, end):
+            low_line = rise * (low_units[place] / width)
+            high_line = rise * (high_units[place] / width)
+            if is_known[place]:
+                error = max(abs(low_hits[place] - low_line), abs(high_hits[place] - high_line))
+            else:
+                # Inside, hits lie between those of the ends, and so does the line.
+                error = max(high_hits[place] - low_line, high_line - low_hits[place])
+            worst = max(worst, error)
+    return worst, largest_rise
+
+
+@kernel()
+def smallest_capacities(
+    offsets: Int64Array,
+    capacities: NDArray[Any],
+    hits: NDArray[Any],
+    charges: NDArray[Any],
+    worths: NDArray[Any],
+    wanted: NDArray[Any],
+    enough: int,
+    found: NDArray[Any],
+) -> None:
+    """The smallest capacity at which curves together have so many hits, by bisection.
+
+    It also runs over Python's integers, see `litehit.jit.interpreted`: for that, no type is named in it.
+
+    Args:
+        offsets: int64[C + 1], as those of `curve_kernels`.
+        capacities: where the curves bend, in blocks.
+        hits: hit blocks there.
+        charges: integers[C], what a block of each curve takes of a capacity.
+        worths: integers[C], what a hit block of each counts.
+        wanted: integers[K], hits.
+        enough: a capacity that gives all of them.
+        found: integers[K] to fill, capacities.
+    """
+    for slot in range(len(wanted)):
+        low, high = enough - enough, enough
+        while low < high:
+            middle = low + (high - low) // 2
+            reached = enough - enough
+            for curve in range(len(charges)):
+                place, after = offsets[curve], offsets[curve + 1] - 1
+                if place > after:
+                    continue
+                capacity = middle // charges[curve]
+                if capacity >= capacities[after]:
+                    reached += hits[after] * worths[curve]
+                    continue
+                if capacity <= capacities[place]:
+                    continue
+                while after - place > 1:
+                    between = (place + after) >> 1
+                    if capacities[between] <= capacity:
+                        place = between
+                    else:
+                        after = between
+                slope = (hits[after] - hits[place]) // (capacities[after] - capacities[place])
+                reached += (hits[place] + slope * (capacity - capacities[place])) * worths[curve]
+            if reached >= wanted[slot]:
+                high = middle
+            else:
+                low = middle + 1
+        found[slot] = low
+
+
+def warm_up() -> None:
+    """Compile them, or load them from the cache: seconds that no question should wait."""
+    ends, rising, found = np.array([0, 2]), np.array([0, 1]), np.empty(4, np.int64)
+    growth, one = np.ones(1), np.ones(1, np.int64)
+    candidates(rising, rising, 1, True, found)
+    equal_rises(rising.astype(np.float64), 2, found)
+    largest_errors(rising, growth, growth, np.ones(1, np.bool_), growth, growth)
+    smallest_capacities(ends, rising, rising, one, one, one, 1, found)
