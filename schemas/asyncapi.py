@@ -22,7 +22,8 @@ def asyncapi_document(topics: tuple[str, str, str]) -> dict[str, Any]:
     channels = {
         "requests": _channel(
             requests_topic,
-            "One request a record. The key keeps an instance on one partition, which keeps its order.",
+            "One request a record, or the registration of an instance, which applies from there on. The key keeps an "
+            "instance on one partition, which keeps its order.",
             "requestEvent",
         ),
         "facts": _channel(

@@ -10,6 +10,7 @@ import pytest
 from schemas.asyncapi import asyncapi_document
 from schemas.documents import json_schemas
 from schemas.fact import RequestFact
+from schemas.registration import RegisterEvent
 from schemas.request import EVENT, RequestEvent
 
 SCHEMAS = json_schemas()
@@ -77,3 +78,10 @@ def test_asyncapi_names_the_topics_that_are_set() -> None:
         _resolve(ASYNCAPI, operation["channel"]["$ref"])["address"] for operation in ASYNCAPI["operations"].values()
     }
     assert used == set(addresses)
+
+
+def test_a_registration_is_an_event_of_the_requests_topic() -> None:
+    definitions = SCHEMAS["request-event.schema.json"]["$defs"]
+    assert set(definitions["RegisterEvent"]["properties"]) == {*RegisterEvent.model_fields}
+    event = EVENT.validate_python({"type": "register", "block_bytes": 5})
+    assert isinstance(event, RegisterEvent)
