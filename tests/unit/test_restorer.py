@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from litehit.config_changes import ConfigChange
+from litehit.registration import Registration
 from litehit.registry import Registry
 from service.archive.errors import StoreError
 from service.archive.open_store import open_store
 from service.archive.store import Store
-from service.errors import CannotRestore, NothingToReset
+from service.errors import CannotRestore, CoreChanged, NothingToReset
 from service.lanes.committed import Committed, RequestsTopic
 from service.lanes.reset import ResetTo, reset_lane
 from service.lanes.restore import RestorePlan, Standing
@@ -213,3 +215,52 @@ def test_a_store_that_fails_is_no_refusal(tmp_path: Path, known: Registry) -> No
     restorer = restorer_of(Snapshots(Failing(), made.TOPIC), known)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="away"):
         restorer.start(3, standing(5)).result(10)
+
+
+REGISTERED = (Registration("chat-a", block_bytes=5),)
+
+
+@pytest.mark.parametrize(
+    ("to", "low", "kept_there"),
+    [
+        (ResetTo.COLD, 150, True),
+        (ResetTo.SNAPSHOT, 150, True),
+        (ResetTo.EARLIEST, 0, False),  # they are read again
+        (ResetTo.EARLIEST, 150, True),
+    ],
+)
+def test_a_reset_keeps_what_the_stream_has_registered(
+    snapshots: Snapshots, kept: Snapshot, to: ResetTo, low: int, kept_there: bool
+) -> None:
+    snapshots.write(replace(kept, registrations=REGISTERED))
+    done = reset_lane(snapshots, 3, to, GROUP, standing(200, low=low))
+    assert done.snapshot.registrations == (REGISTERED if kept_there else ())
+    assert next(snapshots.readable(3)).registrations == done.snapshot.registrations
+
+
+def test_what_was_replayed_in_vain_is_not_replayed_again(
+    snapshots: Snapshots, restorer: Restorer, kept: Snapshot
+) -> None:
+    snapshots.write(kept)
+    restored = restorer.restore(3, standing(150))
+    change = ConfigChange("chat-a", "block_size_tokens", 4, 8, True)
+    error = restorer.refuse(restored, [change])
+    assert "chat-a has block_size_tokens 4 there and 8 now; put it back, or choose with" in str(error)
+    with pytest.raises(CannotRestore) as caught:
+        restorer.restore(3, standing(150))
+    assert caught.value is error
+    assert restorer.restore(3, standing(160)).plan == RestorePlan(100, 160)
+
+
+def test_a_changed_core_is_refused_before_or_after_the_replay(
+    snapshots: Snapshots, known: Registry, kept: Snapshot, tmp_path: Path
+) -> None:
+    path = tmp_path / "registry.yaml"
+    path.write_text(harness.REGISTRY.replace("ttl_seconds: 30", "ttl_seconds: 31"), encoding="utf-8")
+    changed = Registry.load(path)
+    snapshots.write(kept)
+    with pytest.raises(CannotRestore, match="agent-a has ttl_seconds 30 there and 31 now"):
+        restorer_of(snapshots, changed).restore(3, standing(100))
+    lane = restorer_of(snapshots, changed).restore(3, standing(150)).lane  # registrations may yet change that
+    with pytest.raises(CoreChanged, match="agent-a has ttl_seconds 30 there and 31 now"):
+        lane.go_live()
