@@ -26,9 +26,12 @@ ServiceError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from litehit.config_changes import ConfigChange
 from litehit.errors import LiteHitError
+
+if TYPE_CHECKING:
+    from litehit.config_changes import ConfigChange
 
 _SHOWN = 300  # of a sentence that may quote a whole record
 

@@ -55,7 +55,7 @@ def test_help_lists_the_commands_without_loading_what_they_need() -> None:
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), check=True, timeout=60)
-    for command in ("serve", "publish", "replay", "query", "generate", "schema"):
+    for command in ("serve", "publish", "replay", "query", "generate", "schema", "registry"):
         assert f" {command} ".encode() in done.stdout
 
 
