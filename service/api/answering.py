@@ -119,9 +119,10 @@ class Facts:
         return send(request, document, headers)
 
 
-def state_tag(request: Request, state: str) -> str:
+def state_tag(request: Request, state: bytes) -> str:
     """A weak validator: the same for the same question about the same state."""
-    digest = hashlib.sha256(f"{request.app.version} {request.url.path}?{request.url.query} {state}".encode())
+    asked = request.scope["path"].encode() + b"?" + request.scope["query_string"]
+    digest = hashlib.sha256(b"%b %b %b" % (request.app.version.encode(), asked, state))
     return f'W/"{digest.hexdigest()[:32]}"'
 
 
@@ -167,7 +168,7 @@ def takes_gzip(request: Request) -> bool:
 
 
 def _entity_tag(request: Request, as_of: AsOfAnswer, state: str) -> str:
-    return state_tag(request, as_of.json.decode() + state)
+    return state_tag(request, as_of.json + state.encode())
 
 
 def _gzipped(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from service.api.as_of import Lag
 from service.api.capacity import capacity_router
 from service.api.curve import curve_router
 from service.api.fact_log import FactLog
+from service.api.head_calls import HeadCalls
 from service.api.health import health_router
 from service.api.index import FactIndex
 from service.api.instances import instances_router
@@ -95,5 +96,6 @@ def create_app(
         async def home() -> RedirectResponse:
             return RedirectResponse("/docs")
 
+    app.add_middleware(HeadCalls)
     app.include_router(health_router(release, status, registry, refresh))
     return app

@@ -5,29 +5,29 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from litehit.projector import HitCurveProjector
 from schemas.answers import Capacities, CapacityAnswer, Ceiling, InstanceCapacities, SmallestCapacity
 from service.api.answering import About, Facts
+from service.api.facts_route import FactsRoute
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction
 from service.api.openapi import answer_responses
-from service.api.parameters import CapacityParameters, refuse_repeats
+from service.api.parameters import CapacityParameters
 from service.api.problems import invalid_parameters, parameter_problem
 from service.api.selection import Selection
 
 
 def capacity_router(facts: Facts) -> APIRouter:
     """The call."""
-    router = APIRouter(tags=["hit rates"])
+    router = APIRouter(tags=["hit rates"], route_class=FactsRoute)
 
     @router.get(
         "/capacity",
         summary="The smallest capacity for a hit rate",
         response_model=CapacityAnswer,
         responses=answer_responses(CapacityAnswer),
-        dependencies=[Depends(refuse_repeats)],
     )
     def capacity(request: Request, parameters: Annotated[CapacityParameters, Query()]) -> Response:
         """The smallest capacity that reaches each hit rate, or each share of the ceiling; exact to the byte.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from numpy.typing import NDArray
 from pydantic_core import to_json
 
@@ -14,10 +14,11 @@ from schemas.answers import CurveAnswer, CurveError
 from service.api.answering import About, Facts
 from service.api.capacity import ceiling_of
 from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
+from service.api.facts_route import FactsRoute
 from service.api.grouping import by_instance
 from service.api.hit_function import HitFunction, Integers, scaled
 from service.api.openapi import answer_responses
-from service.api.parameters import CurveParameters, refuse_repeats
+from service.api.parameters import CurveParameters
 from service.api.problems import invalid_parameters, parameter_problem
 from service.api.selection import Selection
 
@@ -29,14 +30,13 @@ _CHUNK = 8192  # numbers written at once
 
 def curve_router(facts: Facts) -> APIRouter:
     """The call."""
-    router = APIRouter(tags=["hit rates"])
+    router = APIRouter(tags=["hit rates"], route_class=FactsRoute)
 
     @router.get(
         "/curve",
         summary="The whole hit-rate curve",
         response_model=CurveAnswer,
         responses=answer_responses(CurveAnswer),
-        dependencies=[Depends(refuse_repeats)],
     )
     def curve(request: Request, parameters: Annotated[CurveParameters, Query()]) -> Response:
         """Hits as a function of the capacity: for each instance and in total, exact at every point.

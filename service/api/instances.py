@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig
@@ -20,11 +20,12 @@ from schemas.answers import (
     Summary,
 )
 from service.api.answering import About, Facts
+from service.api.facts_route import FactsRoute
 from service.api.grouping import by_instance
 from service.api.groups import GroupKey
 from service.api.hit_function import HitFunction
 from service.api.openapi import answer_responses
-from service.api.parameters import Selected, refuse_repeats
+from service.api.parameters import Selected
 from service.api.selection import HitSums, Selection
 from service.api.spread import SHARES, spread
 from service.api.summary import Question, Summaries
@@ -40,14 +41,13 @@ def instances_router(facts: Facts, lanes: Callable[[], LanesStatus] | None) -> A
         facts: what it is answered from.
         lanes: the lanes of this process; None where there are none.
     """
-    router = APIRouter(tags=["hit rates"])
+    router = APIRouter(tags=["hit rates"], route_class=FactsRoute)
 
     @router.get(
         "/instances",
         summary="Registration, size and hit rates of each instance",
         response_model=InstancesAnswer,
         responses=answer_responses(InstancesAnswer),
-        dependencies=[Depends(refuse_repeats)],
     )
     def instances(request: Request, parameters: Annotated[Selected, Query()]) -> Response:
         """Each instance with its registration, the size of its LRU state, and its hits at the registered capacities.

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from litehit.query import query_lines
 from litehit.totals import SlotTotals
@@ -16,9 +16,10 @@ from service.api.as_of_header import DESCRIPTIONS, as_of_headers
 from service.api.cursor import encode_cursor
 from service.api.fact_log import FactLog, PinnedChain
 from service.api.fact_page import read_page
+from service.api.facts_route import FactsRoute
 from service.api.index import FactIndex
 from service.api.openapi import OTHER_RESPONSES, VALIDATORS
-from service.api.parameters import FactsParameters, FactsSelected, QueryParameters, refuse_other_units, refuse_repeats
+from service.api.parameters import FactsParameters, FactsSelected, QueryParameters, refuse_other_units
 from service.api.turns import Turns
 from service.api.windows import TimeWindow
 from service.archive.reader import FactFilter
@@ -55,7 +56,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         index: says which instances there are, and whether the store is known yet.
         log: where facts are read.
     """
-    router = APIRouter(tags=["facts"])
+    router = APIRouter(tags=["facts"], route_class=FactsRoute)
     turns = Turns(_CALLS)
 
     def pin(request: Request, asked: FactsSelected) -> tuple[list[PinnedChain], FactFilter]:
@@ -69,7 +70,6 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         summary="The facts themselves",
         response_class=Response,
         responses={**OTHER_RESPONSES, **_ok("A page of facts, one a line", _FACTS_HEADERS, _FACT_LINE)},
-        dependencies=[Depends(refuse_repeats)],
     )
     def facts(request: Request, parameters: Annotated[FactsParameters, Query()]) -> Response:
         """Facts as they stand on the facts topic, one a line, partition by partition in the order of their offsets.
@@ -95,7 +95,6 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
         summary="Exact hits of each request",
         response_class=Response,
         responses={**OTHER_RESPONSES, **_ok("Requests, then summaries, one a line", _AS_OF_HEADER, _REQUEST_LINES)},
-        dependencies=[Depends(refuse_repeats)],
     )
     def query_requests(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:
         """The lines of `litehit query`: one a request, then a summary of each instance, then the total.
@@ -132,4 +131,4 @@ def _as_of(request: Request, chains: Sequence[PinnedChain]) -> dict[str, str]:
     """Headers that say which facts an answer is about."""
     # Whole, and not only what the header has room for.
     state = str([(one.chain.key, one.chain.start_offset, one.end_offset, one.chain.missing) for one in chains])
-    return {**validators(state_tag(request, state)), **as_of_headers(chains)}
+    return {**validators(state_tag(request, state.encode())), **as_of_headers(chains)}

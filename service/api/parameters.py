@@ -21,8 +21,6 @@ MIN_POINTS, MAX_POINTS = 2, 10_000
 MAX_LINES = 10_000
 RFC_3339_PATTERN = r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})"
 
-_ONCE = ("from", "to", "block_bytes", "points", "limit", "cursor")
-
 
 def _nanoseconds(value: Any) -> int:
     try:
@@ -161,21 +159,6 @@ class FactsParameters(FactsSelected):
         default=None,
         description="where to go on: what an answer gave in LiteHit-Cursor; leave it out to begin at the first fact",
     )
-
-
-async def refuse_repeats(request: Request) -> None:  # no plain function, which would be run in a worker thread
-    """Refuse a second value of a parameter that takes one, of which a reader of the call could expect either.
-
-    Raises:
-        ApiProblem: names the parameters.
-    """
-    problems = []
-    for name in _ONCE:
-        values = request.query_params.getlist(name)
-        if len(values) > 1:
-            problems.append(parameter_problem(name, ", ".join(values), f"is given {len(values)} times; send it once"))
-    if problems:
-        raise invalid_parameters(problems)
 
 
 def refuse_other_units(request: Request, earliest_ns: int | None) -> None:

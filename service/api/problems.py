@@ -88,14 +88,17 @@ def install_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def _on_http(request: Request, error: HTTPException) -> Response:
         status = HTTPStatus(error.status_code)
+        headers = dict(error.headers or {})
+        if "Allow" in headers:
+            headers["Allow"] = headers["Allow"].replace("GET", "GET, HEAD")  # see HeadCalls
         details = {
             HTTPStatus.NOT_FOUND: f"{request.url.path} is no call of this service; /docs lists them",
             HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}; "
-            f"use {(error.headers or {}).get('Allow', 'GET')}",
+            f"use {headers.get('Allow', 'GET')}",
         }
         code = status.phrase.lower().replace(" ", "-")
         problem = ApiProblem(status, code, status.phrase, details.get(status, str(error.detail)))
-        return respond(request, problem, error.headers)
+        return respond(request, problem, headers)
 
     @app.exception_handler(Exception)
     def _on_bug(request: Request, error: Exception) -> Response:

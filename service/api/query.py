@@ -5,28 +5,28 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic_core import to_json
 
 from schemas.answers import QueryAnswer
 from service.api.answering import About, Facts
+from service.api.facts_route import FactsRoute
 from service.api.openapi import answer_responses
-from service.api.parameters import QueryParameters, refuse_repeats
+from service.api.parameters import QueryParameters
 from service.api.selection import Selection
 from service.api.summary import Question, Summaries
 
 
 def query_router(facts: Facts) -> APIRouter:
     """The call."""
-    router = APIRouter(tags=["hit rates"])
+    router = APIRouter(tags=["hit rates"], route_class=FactsRoute)
 
     @router.get(
         "/query",
         summary="Exact hits at any capacity",
         response_model=QueryAnswer,
         responses=answer_responses(QueryAnswer),
-        dependencies=[Depends(refuse_repeats)],
     )
     async def query(request: Request, parameters: Annotated[QueryParameters, Query()]) -> Response:
         """Hits of every request in the window at each capacity: for each instance, in total, and at infinite capacity.

@@ -185,7 +185,7 @@ def test_what_is_no_call(client: Client) -> None:
 def test_a_wrong_method(client: Client) -> None:
     response = client.request("POST", "/query")
     assert "use GET" in problem_of(response, 405).detail
-    assert response.headers["allow"] == "GET"
+    assert response.headers["allow"] == "GET, HEAD"
 
 
 def test_a_defect_is_answered_and_keeps_its_details_to_the_log(connect: Callable[..., Client]) -> None:

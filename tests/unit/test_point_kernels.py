@@ -99,7 +99,7 @@ def test_a_smallest_capacity_gives_enough_and_one_less_does_not(
 
     def reached(capacity: int) -> int:
         """At a capacity in parts of `scale`, hits of `scale` each."""
-        hits = [
+        hits: list[int] = [
             int(np.interp(capacity // charge, bends, hits)) * size for bends, hits, charge, size in bent if len(bends)
         ]
         return scale * sum(hits)
