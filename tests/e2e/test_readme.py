@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -103,3 +104,19 @@ def test_the_duckdb_query_gives_the_ceiling(service: RunningService, folder: Pat
     ((instance, requests, ceiling),) = rows
     assert (instance, requests) == ("my-model", REQUESTS)
     assert ceiling == pytest.approx(summaries(offline)[""]["hit_rates"][-1], rel=1e-12)
+
+
+def test_a_gateway_is_connected(tmp_path: Path) -> None:
+    (tmp_path / "registry.yaml").write_text(block("registry"), encoding="utf-8")
+    with serving("--embedded", "--registry", "registry.yaml", cwd=tmp_path) as service:
+        address = json.loads((tmp_path / "litehit-data" / "embedded-broker.json").read_text(encoding="utf-8"))
+        changed = block("gateway").replace("localhost:9092", address["bootstrap"])
+        assert changed.count(address["bootstrap"]) == 1
+        names: dict[str, Any] = {}
+        exec(changed, names)
+        names["on_request"](range(1100), 1_750_000_000_000_000_000, "r1")
+        names["on_request"](range(1600), 1_750_000_001_000_000_000, "r2")
+        names["tap"].close()
+        total = service.query_when(2, [-1])["total"]
+    assert total["total_input_tokens"] == 2700
+    assert total["total_hit_blocks"] == [2]

@@ -1,0 +1,1 @@
+"""Taps to copy: each file needs nothing of this project, only what it imports."""
