@@ -431,3 +431,25 @@ def test_counters_equal_a_query_across_restarts_aborts_and_a_slot_added_later(
             assert_metrics_show_the_counters(worker, status)
     assert compared == {0, 0.00001, 0.00002}
     assert tried() > 3
+
+
+def test_a_retry_after_a_restart_is_still_a_repeat(
+    settings: Settings, layout: TopicLayout, run_worker: Run, known: Registry, snapshots: Snapshots
+) -> None:
+    """The traces that are remembered come from a snapshot, and from the records that are replayed after it."""
+    requests = harness.make_requests(300, seed=57)
+    work_through(run_worker, settings, requests[:100], repeats_window=1000)
+    second = ends(work_through(run_worker, settings, [*requests[100:200], *requests[50:150]], repeats_window=1000))
+    for partition in second:
+        open_store(settings.store).delete(snapshots.files(partition)[0].path)  # as after a crash before it was written
+    with run_worker(repeats_window=1000) as worker:
+        status = worker.wait_until(at_rest)
+        assert sum(lane.replayed for lane in status.lanes) == 200
+        places = publish(settings, [*requests[:200], *requests[200:]])
+        worker.wait_until(harness.caught_up(places))
+        ignored = [
+            worker.metric("litehit_lane_ignored_total", partition=str(partition), kind="repeat")
+            for partition in range(layout.partitions)
+        ]
+    assert sum(ignored) == 200
+    assert_each_fact_once(settings, layout, requests, known)
