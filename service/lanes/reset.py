@@ -82,7 +82,9 @@ def plan_reset(
             f"{topic.name}/{partition}: there is no snapshot that can be read in generation {topic.generation}; "
             f"choose cold or earliest"
         )
-    return ResetDone(replace(chosen, instances=readable[0].instances), committed, readable[0].next_offset)
+    kept = readable[0]
+    chosen = replace(chosen, instances=kept.instances, repeats_window=kept.repeats_window)
+    return ResetDone(chosen, committed, kept.next_offset)
 
 
 def _meaningful(topic: RequestsTopic, standing: Standing) -> int | None:
