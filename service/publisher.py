@@ -14,6 +14,9 @@ from service.settings import Settings
 EMBEDDED_WINDOW_BYTES = 2 * 2**20
 """The embedded broker keeps 5 MiB a partition and drops older records, read or not."""
 
+MAX_RECORD_BYTES = 16 * 2**20
+"""What is sent at most; below it the topic's own limit decides."""
+
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
 _AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
@@ -44,7 +47,7 @@ class Publisher:
                     "enable.idempotence": True,
                     "partitioner": "murmur2_random",
                     "linger.ms": 20,
-                    "message.max.bytes": 16 * 2**20,  # the topic's own limit decides
+                    "message.max.bytes": MAX_RECORD_BYTES,
                     "log_level": 2,
                 },
             )
@@ -80,6 +83,8 @@ class Publisher:
                 break
             except BufferError:  # librdkafka's queue is full
                 self._poll(0.1)
+            except KafkaException as error:
+                raise PublishError(self._refused(error.args[0], size)) from error
         self._poll(0)
 
     def wait(self, seconds: float) -> None:
@@ -110,12 +115,22 @@ class Publisher:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self._failure = self._failure or f"{self._topic} refused a record: {error.str()}"
+            self._failure = self._failure or self._refused(error, len(message.value() or b""))
             return
         self._records += 1
         partition, offset = message.partition(), message.offset()
         if self._window is not None and partition is not None and offset is not None:
             self._window.delivered(partition, offset, len(message.value() or b""))
+
+    def _refused(self, error: KafkaError, size: int) -> str:
+        what = f"{self._topic} refused a record of {size:,} bytes: {error.str()}"
+        if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+            return what
+        return (
+            f"{what}; raise the topic's max.message.bytes above that (kafka-configs.sh --alter --entity-type topics "
+            f"--entity-name {self._topic} --add-config max.message.bytes={2 * size}; at most {MAX_RECORD_BYTES:,} are "
+            f"sent), or publish with --binary, which takes less than half"
+        )
 
     def _committed(self, partitions: Iterable[int]) -> Mapping[int, int]:
         asked = [TopicPartition(self._topic, partition) for partition in partitions]

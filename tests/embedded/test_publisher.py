@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from service.embedded import EmbeddedBroker
 from service.errors import PublishError
-from service.publisher import Publisher
+from service.publisher import MAX_RECORD_BYTES, Publisher
 from service.settings import Settings
 
 TOPIC = "litehit.requests"
@@ -88,3 +88,10 @@ def test_a_broker_that_stops_answering_is_told_with_what_it_took(
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(PublishError, match=r"took 1 records and then did not answer .* publish again"):
         publisher.send("one", b"2")
+
+
+def test_a_record_that_is_too_large_is_refused_with_what_to_set(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(Settings(embedded=True), broker.bootstrap)
+        with pytest.raises(PublishError, match=r"refused a record of 16,777,216 bytes: .*max\.message\.bytes=33554432"):
+            publisher.send("one", bytes(MAX_RECORD_BYTES))
