@@ -264,3 +264,13 @@ def test_a_changed_core_is_refused_before_or_after_the_replay(
     lane = restorer_of(snapshots, changed).restore(3, standing(150)).lane  # registrations may yet change that
     with pytest.raises(CoreChanged, match="agent-a has ttl_seconds 30 there and 31 now"):
         lane.go_live()
+
+
+def test_a_reset_to_a_snapshots_caches_keeps_the_traces_and_others_forget_them(
+    snapshots: Snapshots, kept: Snapshot
+) -> None:
+    snapshots.write(replace(kept, repeats_window=7))
+    to_caches = reset_lane(snapshots, 3, ResetTo.SNAPSHOT, GROUP, standing(400, low=200)).snapshot
+    assert (to_caches.repeats_window, len(to_caches.instances)) == (7, len(kept.instances))
+    earliest = reset_lane(snapshots, 3, ResetTo.EARLIEST, GROUP, standing(400, low=200)).snapshot
+    assert earliest.instances == ()
