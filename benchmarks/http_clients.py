@@ -48,7 +48,13 @@ def answer(url: str, path: str) -> bytes:
 
 
 def latencies(url: str, ask: Ask, load: Load) -> NDArray[np.float64]:
-    """Seconds of each call of a load, from when it was due: a client that is late has its calls wait in line."""
+    """Seconds of each call of a load, as a client sees them.
+
+    A call that came due while its client still waited for an answer counts from when it was due, for the service kept
+    it waiting in line. Where the client slept until it was due, it counts from when the client really woke: that the
+    machine woke it late is none of the service's doing. What the client itself takes to write a call and to read its
+    answer is in every number; the same load on a call that does nothing says how much that is.
+    """
     with multiprocessing.get_context("spawn").Pool(load.clients) as pool:
         seeds = range(load.clients)
         return np.concatenate(pool.starmap(_client, [(url, ask, load, seed) for seed in seeds], chunksize=1))
@@ -64,11 +70,14 @@ def _client(url: str, ask: Ask, load: Load, seed: int) -> NDArray[np.float64]:
     while due - begin < load.seconds:
         if load.per_second is not None:
             due += dice.expovariate(load.per_second / load.clients)
-            time.sleep(max(0.0, due - time.perf_counter()))
+            is_early = time.perf_counter() < due
+            if is_early:
+                time.sleep(max(0.0, due - time.perf_counter()))
+            since = time.perf_counter() if is_early else due
         else:
-            due = time.perf_counter()
+            since = due = time.perf_counter()
         _call(connection, ask(dice))
-        seconds.append(time.perf_counter() - due)
+        seconds.append(time.perf_counter() - since)
     connection.close()
     return np.array(seconds)
 

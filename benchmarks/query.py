@@ -74,6 +74,10 @@ def ask_whole(dice: random.Random) -> str:
     return f"/query?capacity_gb={dice.uniform(0, 64)!r}"
 
 
+def ask_nothing(dice: random.Random) -> str:
+    return "/healthz"
+
+
 def ask_day(dice: random.Random) -> str:
     first = START_NS + dice.randrange(29 * DAY_NS)
     return f"/query?capacity_gb={dice.uniform(0, 64)!r}&from={first}&to={first + DAY_NS}"
@@ -159,6 +163,7 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
     with serving(store) as sidecar:
         ask = partial(latencies, sidecar.url)
         whole = ask(ask_whole, Load(CLIENTS, seconds, PER_SECOND))
+        floor = ask(ask_nothing, Load(CLIENTS, seconds, PER_SECOND))
         alone = ask(ask_whole, Load(1, seconds / 2))
         hurried = ask(ask_whole, Load(CLIENTS, seconds / 2))
         day = ask(ask_day, Load(1, seconds))
@@ -167,6 +172,8 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
         rows = {
             "query_p50_ms": p(50, whole),
             "query_p99_ms": p(99, whole),
+            "floor_p50_ms": p(50, floor),
+            "floor_p99_ms": p(99, floor),
             "alone_query_p50_ms": p(50, alone),
             "hurried_queries_per_s": len(hurried) / (seconds / 2),
             "hurried_query_p50_ms": p(50, hurried),
@@ -225,6 +232,7 @@ def main() -> None:
         shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if name == "facts" else str(value)
         table.add_row(name, shown, TARGETS.get(name, ""))
     Console().print(f"{CLIENTS} clients, {PER_SECOND} questions a second in all; hurried: as fast as they can")
+    Console().print("floor: /healthz under the same load, which clients and server take before anything is asked")
     Console().print(table)
 
 
