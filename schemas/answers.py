@@ -104,6 +104,11 @@ class AsOf(_Answer):
     missing: list[MissingFacts] = Field(
         description="what is not counted between them; empty where nothing is missing", examples=[[]]
     )
+    unreadable: list[str] = Field(
+        description="files behind `next_offset` that can't be read, and why: what they hold is not counted, and how "
+        "much that is is unknown; empty where every file is read",
+        examples=[[]],
+    )
     time: Time | None = Field(description="time of the newest request counted; null without any")
     time_ns: int | None = Field(description="`time` in nanoseconds since the epoch", examples=[1738315800123456789])
     lag: Count | None = Field(

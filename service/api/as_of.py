@@ -42,6 +42,7 @@ def as_of_answer(reached: Sequence[tuple[ChainKey, Reach]], lag: Mapping[ChainKe
                 start_offset=reach.start_offset if reach else 0,
                 next_offset=reach.next_offset if reach else 0,
                 missing=[MissingFacts(from_offset=low, to_offset=high) for low, high in reach.missing] if reach else [],
+                unreadable=list(reach.unreadable) if reach else [],
                 time=_time(time_ns),
                 time_ns=time_ns,
                 lag=lag.get(chain),

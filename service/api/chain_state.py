@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 from service.api.pages import SegmentSums
@@ -19,10 +19,12 @@ class Extent:
     Attributes:
         start_offset: where its facts begin, behind those that retention removed; else 0.
         missing: offsets, as (first, first no longer missing), whose facts no segment holds.
+        unreadable: why files behind the last segment can't be read; how many facts they hold is unknown.
     """
 
     start_offset: int = 0
     missing: tuple[tuple[int, int], ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,8 @@ class ChainState:
         """How far everything goes; None where there never was a fact."""
         both = [one for one in (self.segment_reach, self.tail.reach) if one is not None]
         if not both:
-            start = self.extent.start_offset
-            return Reach.expired(start, self.extent.missing) if start else None
-        return replace(both[0] | both[-1], start_offset=self.extent.start_offset, missing=self.extent.missing)
+            return Reach.without_facts(**asdict(self.extent)) if self.extent != Extent() else None
+        return replace(both[0] | both[-1], **asdict(self.extent))
 
     @property
     def next_offset(self) -> int:

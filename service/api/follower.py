@@ -111,4 +111,4 @@ class StoreFollower:
 
 
 def _extent(chain: Chain) -> Extent:
-    return Extent(chain.start_offset, chain.missing)
+    return Extent(chain.start_offset, chain.missing, tuple(map(str, chain.damaged_end)))

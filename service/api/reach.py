@@ -15,6 +15,7 @@ class Reach:
             earliest where there is no fact.
         start_offset: where they begin, behind those that retention removed; else 0.
         missing: offsets, as (first, first no longer missing), whose facts no segment holds.
+        unreadable: why files behind the last segment can't be read; how many facts they hold is unknown.
     """
 
     next_offset: int
@@ -22,11 +23,14 @@ class Reach:
     last_time_ns: int
     start_offset: int = 0
     missing: tuple[tuple[int, int], ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @classmethod
-    def expired(cls, start_offset: int, missing: tuple[tuple[int, int], ...]) -> Reach:
-        """That of a chain all of whose facts retention removed."""
-        return cls(start_offset, 2**63 - 1, -(2**63), start_offset, missing)
+    def without_facts(
+        cls, start_offset: int, missing: tuple[tuple[int, int], ...], unreadable: tuple[str, ...]
+    ) -> Reach:
+        """That of a chain whose facts were all removed by retention, or can't be read."""
+        return cls(start_offset, 2**63 - 1, -(2**63), start_offset, missing, unreadable)
 
     @property
     def has_facts(self) -> bool:
@@ -41,4 +45,5 @@ class Reach:
             max(self.last_time_ns, other.last_time_ns),
             max(self.start_offset, other.start_offset),
             self.missing + other.missing,
+            self.unreadable + other.unreadable,
         )

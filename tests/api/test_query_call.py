@@ -84,6 +84,7 @@ def test_an_answer_in_full(filled: FactIndex, client: Client) -> None:
                 "start_offset": 0,
                 "next_offset": 107,
                 "missing": [],
+                "unreadable": [],
                 "time": "1970-01-01T00:00:00.000000040Z",
                 "time_ns": 40,
                 "lag": None,

@@ -146,6 +146,28 @@ def test_a_damaged_segment_is_named_and_nothing_is_answered_without_it(scene: Sc
         scene.requests()
 
 
+@pytest.mark.parametrize("before", [0, 1])
+def test_answers_tell_of_a_file_at_the_end_that_is_no_segment_any_more(
+    scene: Scene, tmp_path: Path, before: int
+) -> None:
+    if before:
+        scene.publish([fact(1)], 0)
+    last = scene.publish([fact(2)], before)
+    content = (tmp_path / last.path).read_bytes()
+    (tmp_path / last.path).write_bytes(content[:-9])
+    scene.refresh()
+    assert scene.requests() == before
+    ((_, reach),) = scene.index.as_of()
+    (told,) = as_of_answer([(CHAIN, reach)], {})
+    assert (told.next_offset, told.missing) == (before, [])
+    assert [last.path in one for one in told.unreadable] == [True]
+    (tmp_path / last.path).unlink()  # as who mends it does: it is copied back as another file
+    scene.publish([fact(2)], before)
+    scene.refresh()
+    ((_, reach),) = scene.index.as_of()
+    assert (scene.requests(), reach.unreadable) == (before + 1, ())
+
+
 def test_a_store_that_fails_is_asked_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(prefix: str = "") -> list[StoredFile]:
         raise StoreError("the store is away")
