@@ -42,6 +42,7 @@ from service.embedded import EmbeddedBroker
 from service.metrics import ArchiveMetrics
 from service.settings import Settings
 from service.topics import TopicLayout, prepare_topics
+from tests.inline_executor import InlineExecutor
 
 BLOCK_TOKENS = 512
 FETCHED_RECORDS = 250  # of one partition in one fetch, as seen with four partitions
@@ -83,9 +84,8 @@ def measure_records(records: list[FetchedFacts], count: int) -> dict[str, float]
     values = [value or b"" for fetched in records for value in fetched.values]
     store = open_store("memory://")
     limits = SegmentLimits(10**9, 10**12, 10**9)
-    archive = PartitionArchive(
-        ChainKey("facts", "g", 0), 0, limits, Catalog(store), FactListeners(), ArchiveMetrics(CollectorRegistry())
-    )
+    metrics, writer = ArchiveMetrics(CollectorRegistry()), InlineExecutor()
+    archive = PartitionArchive(ChainKey("facts", "g", 0), 0, limits, Catalog(store), FactListeners(), metrics, writer)
     rows = {
         "model_facts_per_s": rate(count, each(RequestFact.model_validate_json, values)),
         "decode_facts_per_s": rate(count, each(lambda fetched: decode(fetched, 0), records)),
@@ -107,7 +107,8 @@ def measure_merging(records: list[FetchedFacts], count: int) -> dict[str, float]
     catalog = Catalog(store)
     chain = ChainKey("facts", "g", 0)
     limits = SegmentLimits(SMALL_SEGMENT_FACTS, 10**12, 10**9)
-    archive = PartitionArchive(chain, 0, limits, catalog, FactListeners(), ArchiveMetrics(CollectorRegistry()))
+    metrics, writer = ArchiveMetrics(CollectorRegistry()), InlineExecutor()
+    archive = PartitionArchive(chain, 0, limits, catalog, FactListeners(), metrics, writer)
     for fetched in records:
         archive.consume(fetched)
     archive.publish()

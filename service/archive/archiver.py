@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 from confluent_kafka import KafkaException
@@ -79,7 +80,10 @@ class Archiver:
         self._status = ArchiveStatus("the store's segments are not listed yet")
         self._consumer = FactsConsumer(settings, bootstrap)
         self._offsets = FactsOffsets(settings, bootstrap)
-        self._opening = Opening(settings, store, self._offsets, listener or FactListeners(), metrics, clock)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
+        self._opening = Opening(
+            settings, store, self._offsets, listener or FactListeners(), metrics, self._writer, clock
+        )
 
     def run(self, stop: threading.Event) -> None:
         """Archive until told to stop; then publish what is open.
@@ -97,6 +101,7 @@ class Archiver:
             self._finish()
         finally:
             self._show()
+            self._writer.shutdown()
             self._offsets.close()
             self._consumer.close()
 

@@ -9,7 +9,9 @@ from service.archive.segment import ChainKey, SegmentInfo
 
 
 class FactListener(Protocol):
-    """Hears of facts as the archiver consumes them, from its thread, in the order of each chain.
+    """Hears of facts as the archiver consumes them, in the order of each chain.
+
+    It hears of a segment when all facts in it were told, from another thread: the next ones may come meanwhile.
 
     Segments that were in the store when the archiver started are not told. At any moment the facts of a chain are those
     of its published segments and, after them, what was appended from the end of the last one on.

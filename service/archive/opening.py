@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import structlog
@@ -34,6 +35,7 @@ class Opening:
         offsets: tells what the topic holds.
         listener: is told of facts and segments.
         metrics: counts them.
+        writer: what segments are written by.
         clock: seconds that never go back.
     """
 
@@ -42,6 +44,7 @@ class Opening:
     offsets: FactsOffsets
     listener: FactListener
     metrics: ArchiveMetrics
+    writer: Executor
     clock: Callable[[], float]
 
     def open(self, topic: FoundTopic) -> tuple[dict[int, Seat], dict[int, int]]:
@@ -79,7 +82,7 @@ class Opening:
         except ArchiveError as error:
             broken = error
         limits = SegmentLimits.of(self.settings)
-        archive = PartitionArchive(chain, begin, limits, catalog, self.listener, self.metrics, self.clock)
+        archive = PartitionArchive(chain, begin, limits, catalog, self.listener, self.metrics, self.writer, self.clock)
         seat = Seat(archive, self.metrics, self.clock)
         if broken is not None:
             seat.stop(broken)

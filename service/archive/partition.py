@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 
-import pyarrow as pa
 import structlog
 
 from service.archive.archived_facts import ArchivedFacts, between
 from service.archive.catalog import Catalog
 from service.archive.covered import resolve_overlaps
 from service.archive.decode import FetchedFacts, decode
-from service.archive.errors import AlreadyExists, ArchiveDisagrees, UndecodableFact
+from service.archive.errors import AlreadyExists, ArchiveDisagrees, ArchiveError, UndecodableFact
 from service.archive.listener import FactListener
 from service.archive.segment import ChainKey, SegmentInfo, describe, read_table, segment_path
 from service.archive.segment_writer import encode
-from service.archive.tail import OpenTail, SegmentLimits
+from service.archive.tail import OpenTail, Sealed, SegmentLimits
 from service.crash_points import CrashPoint, crash_point
 from service.metrics import ArchiveMetrics
 
@@ -26,6 +26,9 @@ _log = structlog.get_logger()
 class PartitionArchive:
     """Appends fetched facts to an open tail and turns it into segments.
 
+    A segment is written in the background, one after the other, while further facts are appended: a disk that takes
+    seconds to sync holds nobody up. At most one tail's worth waits behind the one that is written.
+
     Args:
         chain: which partition.
         next_offset: where its segments end so far.
@@ -33,6 +36,7 @@ class PartitionArchive:
         catalog: of the store where segments go.
         listener: is told of everything.
         metrics: counts it.
+        writer: what segments are written by.
         clock: seconds that never go back.
     """
 
@@ -44,6 +48,7 @@ class PartitionArchive:
         catalog: Catalog,
         listener: FactListener,
         metrics: ArchiveMetrics,
+        writer: Executor,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.chain = chain
@@ -53,6 +58,8 @@ class PartitionArchive:
         self._store = catalog.store
         self._listener = listener
         self._metrics = metrics
+        self._writer = writer
+        self._writing: Future[tuple[SegmentInfo, bool]] | None = None
 
     @property
     def next_offset(self) -> int:
@@ -71,14 +78,16 @@ class PartitionArchive:
 
         Raises:
             UndecodableFact: a record is no fact; those before it are taken.
-            StoreError, SegmentError, ArchiveDisagrees: as `publish`.
+            StoreError, SegmentError, ArchiveDisagrees, ChainBroken: as `publish`.
         """
+        if self.tail.is_sealed and self._writing is None:
+            self._write_on()  # what could not be written goes first, so that what waits stays bounded
         while rest := fetched.from_offset(self.next_offset):
             fitting = self.tail.room([len(value or b"") for value in rest.values])
             if fitting:
                 self._append(rest.slice(0, fitting))
             if self.tail.full:
-                self.publish()
+                self._write_on()
             fetched = rest
 
     def reached(self, offset: int) -> None:
@@ -102,9 +111,11 @@ class PartitionArchive:
             _log.error("gap_accepted", chain=str(self.chain), missing_offsets=missing, goes_on_at=offset)
 
     def publish_if_due(self) -> None:
-        """Publish a tail that is full or old. Errors are those of `publish`."""
-        if self.tail.due:
-            self.publish()
+        """Begin to publish a tail that is full or old, and see how it went. Errors are those of `publish`."""
+        if self._writing is not None and self._writing.done():
+            self._settle()
+        if self._writing is None and self.tail.due:
+            self._write_on()
 
     def publish(self) -> None:
         """Put the whole tail into the store: steps 4 to 6 of a turn in docs/GUARANTEES.md.
@@ -119,31 +130,67 @@ class PartitionArchive:
             SegmentError: the other archiver's segment can't be read.
             ArchiveDisagrees: the other archiver's segment differs from what was consumed here.
         """
+        self._settle()
         while self.tail.rows:
-            table = self.tail.table()
-            info = describe(self.chain, self.tail.base_offset, self.tail.end_offset, table, self.tail.gap_end)
-            started = time.perf_counter()
-            data = encode(info, table)
-            try:
-                self._store.create(info.path, data)  # 4.
-            except AlreadyExists:
-                info = self._find_winner(table)  # 5.
-            else:
-                crash_point(CrashPoint.AFTER_PUBLISH)
-                self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)
-                _log.info("segment_published", path=info.path, rows=info.rows, end_offset=info.end_offset)
-            self._catalog.refresh(self.chain)
-            if info in self._catalog.view.chain(self.chain).segments:
-                self.tail.cut(info.end_offset)
-                self._listener.published(info)
-            else:
-                self._go_on_behind_chain()  # 6.
+            self._write_on()
+            self._settle()
 
     def drop_tail(self) -> None:
         """Forget what is not published; the next record to take is again the first after the last segment."""
+        try:
+            self._settle()
+        except ArchiveError as error:
+            _log.error("publishing_failed", chain=str(self.chain), error=str(error))
         if self.tail.rows:
             self.tail.clear()
             self._listener.tail_dropped(self.chain)
+
+    def _write_on(self) -> None:
+        """When the segment before is in the store, begin with the next; errors are those of `publish`."""
+        self._settle()
+        if self.tail.rows:  # another archiver's segment may have held all of it
+            self._writing = self._writer.submit(self._write, self.tail.seal())
+            if self._writing.done():
+                self._settle()
+
+    def _write(self, sealed: Sealed) -> tuple[SegmentInfo, bool]:
+        """Publish a segment, in the background; returns what `_counts` says of it.
+
+        Raises:
+            AlreadyExists: another archiver's stands there.
+            StoreError: the store does not work.
+        """
+        info = describe(self.chain, sealed.base_offset, sealed.end_offset, sealed.table, sealed.gap_end)
+        started = time.perf_counter()
+        data = encode(info, sealed.table)
+        self._store.create(info.path, data)  # 4.
+        crash_point(CrashPoint.AFTER_PUBLISH)
+        self._metrics.published(self.chain.partition, len(data), time.perf_counter() - started)
+        _log.info("segment_published", path=info.path, rows=info.rows, end_offset=info.end_offset)
+        return info, self._counts(info)
+
+    def _counts(self, info: SegmentInfo) -> bool:
+        """Whether a segment is in the chain; then the listener is told of it."""
+        self._catalog.refresh(self.chain)
+        if info not in self._catalog.view.chain(self.chain).segments:
+            return False
+        self._listener.published(info)
+        return True
+
+    def _settle(self) -> None:
+        """Wait for what is being written, and go on behind it; errors are those of `publish`."""
+        if self._writing is None:
+            return
+        writing, self._writing = self._writing, None
+        try:
+            info, counts = writing.result()
+        except AlreadyExists:
+            info = self._find_winner()  # 5.
+            counts = self._counts(info)
+        if counts:
+            self.tail.cut(info.end_offset)
+        else:
+            self._go_on_behind_chain()  # 6.
 
     def _append(self, fetched: FetchedFacts) -> None:
         try:
@@ -180,8 +227,9 @@ class PartitionArchive:
         if self.tail.rows:
             self._listener.appended(self.chain, ArchivedFacts.from_table(self.tail.table()))
 
-    def _find_winner(self, mine: pa.Table) -> SegmentInfo:
+    def _find_winner(self) -> SegmentInfo:
         """The segment that stands where mine was to go. It may be my own: a write whose success was not heard of."""
+        mine = self.tail.table()
         path = segment_path(self.chain, self.tail.base_offset)
         winner, theirs = read_table(self._store, path)
         self._metrics.race_lost(self.chain.partition)

@@ -231,11 +231,11 @@ def test_a_store_that_refuses_is_tried_again_and_nothing_is_lost(
         topic.send(0, 35)
         topic.send(1, 3)
         held = running.wait_for(0, lambda one: one.trouble is not None)
-        assert held.tail_rows == 10, "a full tail takes nothing more"
+        assert 10 <= held.tail_rows <= 20, "what can't be written, and at most as much behind it"
         assert "No space left on device" in str(held.trouble)
         assert running.archiver.status().waiting == (f"partition 0 can't publish and tries again: {held.trouble}",)
         running.wait_for(1, lambda one: one.next_offset == 3)
-        assert running.archiver.backlog() == 25
+        assert running.archiver.backlog() == 35 - held.next_offset
         store.allow()
         clock.leap(1.0)
         assert running.wait_for(0, lambda one: one.next_offset == 35).trouble is None

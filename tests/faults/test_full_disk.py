@@ -67,7 +67,8 @@ def test_the_archive_waits_for_room_and_loses_nothing(small_disk: Path, tmp_path
             topic.send(0, 200)
             held = running.wait_for(0, lambda one: one.trouble is not None)
             assert "No space left on device" in str(held.trouble)
-            assert (held.published_end, held.tail_rows) == (50, 50), "nothing more is consumed"
+            assert held.published_end == 50
+            assert 50 <= held.tail_rows <= 100, "what is written, and at most as much behind it"
             (waiting,) = running.archiver.status().waiting
             assert "can't publish and tries again" in waiting
             assert archived(settings.store, layout.facts_generation) == {0: list(range(50))}

@@ -16,6 +16,7 @@ from service.archive.tail import SegmentLimits
 from service.metrics import ArchiveMetrics
 from tests.archive_facts import fetched
 from tests.archiver_stores import LeapingClock, RefusingStore
+from tests.inline_executor import InlineExecutor
 
 KEY = ChainKey("facts", "g", 0)
 
@@ -26,7 +27,9 @@ class Bench:
         self.clock = LeapingClock()
         metrics = ArchiveMetrics(CollectorRegistry())
         limits = SegmentLimits(4, 10**9, 60.0)
-        archive = PartitionArchive(KEY, 0, limits, Catalog(self.store), FactListeners(), metrics, self.clock)
+        archive = PartitionArchive(
+            KEY, 0, limits, Catalog(self.store), FactListeners(), metrics, InlineExecutor(), self.clock
+        )
         self.seat = Seat(archive, metrics, self.clock)
 
     def tries(self) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from service.archive.store import Store
 from service.archive.tail import SegmentLimits
 from service.metrics import ArchiveMetrics
 from tests.archive_facts import START_NS, fetched, made_fact, made_facts
+from tests.inline_executor import HeldExecutor, InlineExecutor
 
 CHAIN = ChainKey("facts", "g", 0)
 
@@ -56,13 +58,21 @@ class Listener:
 class Bench:
     """A partition with all that it needs, on one store with others."""
 
-    def __init__(self, store: Store, rows: int = 1000, size_bytes: int = 10**9, seconds: float = 60.0) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rows: int = 1000,
+        size_bytes: int = 10**9,
+        seconds: float = 60.0,
+        writer: Executor | None = None,
+    ) -> None:
         catalog = Catalog(store)
         catalog.refresh()
         self.store = store
         self.clock = FakeClock()
         self.listener = Listener()
         self.registry = CollectorRegistry()
+        self.writer = InlineExecutor() if writer is None else writer
         self.archive = PartitionArchive(
             CHAIN,
             catalog.next_offset(CHAIN),
@@ -70,6 +80,7 @@ class Bench:
             catalog,
             self.listener,
             ArchiveMetrics(self.registry),
+            self.writer,
             self.clock,
         )
 
@@ -292,6 +303,78 @@ def test_a_full_tail_takes_nothing_until_it_is_published(store: Store, monkeypat
     bench.archive.consume(fetched(range(8)))
     bench.archive.publish()
     assert archived(store) == list(range(8))
+
+
+def test_facts_are_consumed_while_a_segment_is_written(store: Store) -> None:
+    writer = HeldExecutor()
+    bench = Bench(store, seconds=60.0, writer=writer)
+    bench.archive.consume(fetched(range(3)))
+    bench.clock.now += 60
+    bench.archive.publish_if_due()
+    bench.archive.consume(fetched(range(3, 5)))
+    bench.archive.reached(6)
+    assert (bench.archive.next_offset, bench.archive.published_end) == (6, 0)
+    assert (bench.listener.tail, archived(store)) == ([0, 1, 2, 3, 4], [])
+    bench.clock.now += 59
+    bench.archive.publish_if_due()
+    assert writer.run() == 1
+    assert (bench.listener.tail, archived(store)) == ([3, 4], [0, 1, 2])
+    bench.archive.publish_if_due()
+    assert (bench.archive.next_offset, bench.archive.published_end, bench.archive.tail.rows) == (6, 3, 2)
+    bench.clock.now += 1
+    bench.archive.publish_if_due()
+    assert writer.run() == 1, "the age of what came meanwhile counts from when it came"
+    bench.archive.publish_if_due()
+    assert ends(bench) == [3, 6]
+    assert archived(store) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("winner_end", [2, 3, 4, 5, 8])
+def test_the_loser_of_a_race_had_consumed_further_meanwhile(store: Store, winner_end: int) -> None:
+    writer = HeldExecutor()
+    winner, loser = Bench(store), Bench(store, rows=3, writer=writer)
+    loser.archive.consume(fetched(range(5)))
+    winner.archive.consume(fetched(range(winner_end)))
+    winner.archive.publish()
+    writer.run()
+    loser.archive.publish_if_due()
+    assert loser.listener.segments == winner.listener.segments
+    assert loser.listener.tail == list(range(winner_end, 5))
+    assert (loser.archive.published_end, loser.archive.next_offset) == (winner_end, max(5, winner_end))
+
+
+def test_a_segment_that_could_not_be_written_is_written_as_it_was(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(store, rows=3, writer=HeldExecutor())
+    writer = bench.writer
+    assert isinstance(writer, HeldExecutor)
+
+    def fail(path: str, data: Any) -> None:
+        raise StoreError("No space left on device")
+
+    monkeypatch.setattr(store, "create", fail)
+    bench.archive.consume(fetched(range(5)))
+    writer.run()
+    with pytest.raises(StoreError, match="No space"):
+        bench.archive.publish_if_due()
+    assert bench.archive.next_offset == 5
+    monkeypatch.undo()
+    bench.archive.consume(fetched(range(5)))
+    writer.run()
+    bench.archive.publish_if_due()
+    assert ends(bench) == [3]
+    assert bench.listener.tail == [3, 4]
+
+
+def test_a_tail_is_dropped_with_what_is_being_written(store: Store) -> None:
+    writer = HeldExecutor()
+    bench = Bench(store, rows=3, writer=writer)
+    bench.archive.consume(fetched(range(4)))
+    writer.run()
+    bench.archive.drop_tail()
+    assert (bench.archive.next_offset, bench.archive.published_end) == (3, 3)
+    assert (bench.listener.tail, archived(store)) == ([], [0, 1, 2])
 
 
 def test_another_archivers_other_facts_are_an_error(store: Store) -> None:
