@@ -250,7 +250,7 @@ def test_facts_that_expire_during_a_pause_stop_their_partition(
     settings = settings.model_copy(update={"segment_rows": 10})
     store.refuse()
     with RunningArchiver(settings, broker.bootstrap, layout, store=store, clock=clock) as running:
-        topic.send(0, 12)
+        topic.send(0, 10)
         running.wait_for(0, lambda one: one.trouble is not None)
         topic.send_value(0, LARGE, 900)
         store.allow()
