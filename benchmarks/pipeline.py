@@ -7,8 +7,9 @@ All rows are measured in one run, in turns, over the same records:
 - floor: a bare consumer that leaves the values untouched;
 - decode: the same, each value through the pydantic model, its keys to an array;
 - lanes: the whole worker with transactions; at_least_once: the same worker without;
+- binary_floor, binary_lanes: floor and lanes over the same requests as protobuf messages;
 - freshness: from a record's publishing to a /query that counts it, at half the lanes' rate (`--share`), all roles in
-  one process;
+  one process, once it has run for so long that what is compiled at first use is;
 - memory: that process's resident size over the time of the freshness row (`--minutes` makes it longer), and its slope.
 """
 
@@ -33,9 +34,12 @@ from rich.console import Console
 from rich.table import Table
 
 from litehit.registry import Registry
+from litehit.request import Request
 from litehit.workload import RequestColumns, WorkloadSpec, generate
 from schemas.request import EVENT
 from service.event_json import event_json
+from service.format_names import FormatName
+from service.formats.native_protobuf import protobuf_event
 from service.settings import ProcessingGuarantee, Settings
 from service.topics import prepare_topics
 from tests.kafka.broker import KafkaCluster, free_ports, kafka_jars
@@ -43,7 +47,10 @@ from tests.lanes_harness import RunningWorker
 
 PARTITIONS = 4
 PROBE = "probe"
-_LOOK_SECONDS = 0.01  # between two looks at /query, which would else be a load of their own
+BINARY_TOPIC = "binary.requests"
+_LOOK_SECONDS = 0.03  # between two looks at /query, which would else be a load of their own
+_WARM_SECONDS = 30.0  # before a probe counts
+BINARY_OUTPUT = {"facts_topic": "binary.facts", "dead_letters_topic": "binary.dead-letters"}
 REGISTRY = """
 groups: [{name: all, capacity_gb: [8, 64]}]
 instances: [{instance_id: "*", group: all, block_size_tokens: 16, block_bytes: 1048576}]
@@ -67,14 +74,16 @@ def workload(requests: int) -> RequestColumns:
     )
 
 
-def produce(bootstrap: str, topic: str, trace: RequestColumns) -> float:
+def produce(
+    bootstrap: str, topic: str, trace: RequestColumns, encode: Callable[[Request], bytes] = event_json
+) -> float:
     """Publish a whole trace; returns the bytes of its values."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 20, "log_level": 4}
     )
     size = 0
     for request in trace.requests():
-        value = event_json(request)
+        value = encode(request)
         size += len(value)
         while True:
             try:
@@ -182,13 +191,13 @@ def _resident_mb(pid: int) -> float:
 def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minutes: float) -> Row:
     """Publish at a steady rate; beside it one probe after another, each timed until /query counts it.
 
-    The first probe is not counted: what a process does for the first time takes long.
+    Those of the first `_WARM_SECONDS` are not counted, and these are added to the time.
     """
     done = threading.Event()
     trace = workload(20_000)
     values = [(request.instance_id.encode(), event_json(request)) for request in trace.requests()]
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 5, "log_level": 4}
+        {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 10, "log_level": 4}
     )
     sent = 0
 
@@ -206,27 +215,29 @@ def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minut
 
     thread = threading.Thread(target=load)
     thread.start()
-    seconds: list[float] = []
+    probes, seconds = 0, list[float]()
     memory: list[tuple[float, float]] = []
     begin = time.perf_counter()
+    warm = begin + _WARM_SECONDS
     try:
         with httpx.Client(base_url=url) as client:
-            while len(seconds) < 2 or time.perf_counter() - begin < 60 * minutes:
-                record = {"type": "request", "block_keys": [len(seconds)], "trace_id": f"probe-{len(seconds)}"}
+            while not seconds or time.perf_counter() < warm + 60 * minutes:
+                record = {"type": "request", "block_keys": [probes], "trace_id": f"probe-{probes}"}
                 published = time.perf_counter()
                 producer.produce(topic, value=json.dumps(record).encode(), key=PROBE.encode())
                 producer.flush()
-                while _counted(client) <= len(seconds):
+                while _counted(client) <= probes:
                     time.sleep(_LOOK_SECONDS)
-                seconds.append(time.perf_counter() - published)
+                probes += 1
                 memory.append((time.perf_counter() - begin, _resident_mb(pid)))
+                if published >= warm:
+                    seconds.append(time.perf_counter() - published)
     finally:
         done.set()
         thread.join()
         producer.close()
     later = np.array(memory[len(memory) // 2 :])  # the first half fills caches and buffers
     slope = float(np.polyfit(later[:, 0] / 60, later[:, 1], 1)[0])
-    del seconds[0]
     seconds.sort()
     return {
         "freshness_probes": len(seconds),
@@ -260,7 +271,14 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
         trace = workload(arguments.requests)
         size = produce(bootstrap, base.requests_topic, trace)
         rates: dict[str, list[float]] = {"floor": [], "decode": [], "lanes": [], "at_least_once": []}
-        consume_all(bootstrap, base.requests_topic, len)  # warms the page cache, and librdkafka
+        binary = base.model_copy(
+            update={"requests_topic": BINARY_TOPIC, "requests_format": FormatName.NATIVE_PROTOBUF, **BINARY_OUTPUT}
+        )
+        prepare_topics(binary, bootstrap)
+        produce(bootstrap, BINARY_TOPIC, trace, protobuf_event)
+        rates |= {"binary_floor": [], "binary_lanes": []}
+        for topic in (base.requests_topic, BINARY_TOPIC):
+            consume_all(bootstrap, topic, len)  # warms the page cache, and librdkafka
         for attempt in range(arguments.rounds):
             rates["floor"].append(consume_all(bootstrap, base.requests_topic, len))
             rates["decode"].append(consume_all(bootstrap, base.requests_topic, EVENT.validate_json))
@@ -274,6 +292,10 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
                     }
                 )
                 rates[name].append(run_lanes(settings, bootstrap, registry, len(trace)))
+            rates["binary_floor"].append(consume_all(bootstrap, BINARY_TOPIC, len))
+            name = f"binary-{attempt}"
+            settings = binary.model_copy(update={"group_id": name, "transactional_id": name})
+            rates["binary_lanes"].append(run_lanes(settings, bootstrap, registry, len(trace)))
         row = {f"{name}_records_per_s": statistics.median(values) for name, values in rates.items()}
         row |= {
             "requests": len(trace),
@@ -281,6 +303,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
             "bytes_per_request": size / len(trace),
             "lanes_over_decode": row["lanes_records_per_s"] / row["decode_records_per_s"],
             "lanes_over_floor": row["lanes_records_per_s"] / row["floor_records_per_s"],
+            "binary_lanes_over_floor": row["binary_lanes_records_per_s"] / row["binary_floor_records_per_s"],
             "transactions_cost_share": 1 - row["lanes_records_per_s"] / row["at_least_once_records_per_s"],
         }
         (folder / "store").mkdir()
@@ -307,6 +330,7 @@ def main() -> None:
         return
     targets = {
         "lanes_over_decode": ">= 1",
+        "binary_lanes_over_floor": ">= 0.5",
         "transactions_cost_share": "<= 0.25",
         "freshness_p99_s": "< 1",
         "rss_slope_mb_per_minute": "about 0",
