@@ -10,7 +10,7 @@ from litehit.instance import InstanceEngine
 from litehit.request import Request
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EngineGroup:
     """Engines of one trace block size: what is checked for one of them is checked for all.
 

@@ -15,6 +15,7 @@ from litehit.errors import OptionError
 from litehit.facts import FactBatch
 from litehit.projector import HitCurveProjector
 from litehit.totals import SlotTotals
+from litehit.variants import base_of
 
 MAX_CAPACITIES = 1000
 _CELLS = 1 << 16  # numbers of requests and slots that are in memory at once
@@ -32,7 +33,10 @@ class _Slots:
 def query(
     facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: BinaryIO, *, requests: bool = True
 ) -> SlotTotals:
-    """Write one line a request, then one summary an instance by instance_id, then the total.
+    """Write one line a fact, then one summary an instance by instance_id, then the total.
+
+    A variant of an instance that has facts too says so in its summary (`variant_of`) and is no part of the total, which
+    would count its requests again.
 
     Args:
         facts: batches of facts, in any grouping; read once.
@@ -54,7 +58,12 @@ def query(
 
 
 def query_lines(
-    facts: Iterable[FactBatch], total: SlotTotals, *, requests: bool = True, block_bytes: int | None = None
+    facts: Iterable[FactBatch],
+    total: SlotTotals,
+    *,
+    requests: bool = True,
+    block_bytes: int | None = None,
+    with_variants: bool = False,
 ) -> Iterator[bytes]:
     """The lines that `query` writes, some at a time.
 
@@ -63,6 +72,7 @@ def query_lines(
         total: names the slots; the facts are added to it.
         requests: whether to give the lines of the requests; otherwise only the summaries.
         block_bytes: bytes charged to every block instead of what each fact carries; None = each fact's own.
+        with_variants: whether variants are taken for instances like any other.
 
     Raises:
         as `query`.
@@ -79,6 +89,10 @@ def query_lines(
             _add(totals, part, hit_blocks, slots)
     for instance_id in sorted(totals):
         summary = totals[instance_id].summary()
+        base = None if with_variants else base_of(instance_id)
+        if base in totals:
+            yield _line({"summary": "instance", "instance_id": instance_id, **summary, "variant_of": base})
+            continue
         yield _line({"summary": "instance", "instance_id": instance_id, **summary})
         total.merge(totals[instance_id])
     yield _line({"summary": "total", **total.summary()})

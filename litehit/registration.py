@@ -94,6 +94,15 @@ class Registrations:
         """All that the stream has registered, one an instance, by instance id."""
         return tuple(one for _, one in sorted(self._stated.items()))
 
+    @property
+    def exact_ids(self) -> tuple[str, ...]:
+        """The ids that the file registers exactly, in its order."""
+        return self.registry.exact_ids
+
+    def variant_base(self, instance_id: str) -> str | None:
+        """The instance whose variant an id is in the file; None where it is no variant's."""
+        return self.registry.variant_base(instance_id)
+
     def resolve(self, instance_id: str) -> InstanceConfig:
         """How an instance is analysed.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from litehit.errors import OptionError
+from litehit.registration import Registrations
 from litehit.registry import InstanceConfig, Registry
 from litehit.request import check_instance_option
 
@@ -37,7 +38,15 @@ class Routing:
         """Whether all requests go the same way, whatever instance they name."""
         return self.fanout_all_instances or self.override_instance_id is not None
 
-    def pooled(self, registry: Registry) -> str | None:
+    def described(self) -> str:
+        """Where requests go, as the rest of a sentence."""
+        if self.fanout_all_instances:
+            return "to all instances registered by exact id (fanout_all_instances)"
+        if self.override_instance_id is not None:
+            return f"to {self.override_instance_id!r} (override_instance_id)"
+        return "to the instances that they name"
+
+    def pooled(self, registry: Registry | Registrations) -> str | None:
         """The instance that every request is taken to name; None: the one it does name.
 
         Raises:
@@ -54,7 +63,7 @@ class Routing:
             )
         return registry.exact_ids[0]
 
-    def targets(self, registry: Registry, instance_id: str) -> tuple[InstanceConfig, ...]:
+    def targets(self, registry: Registry | Registrations, instance_id: str) -> tuple[InstanceConfig, ...]:
         """The instances that a request goes to, each before its variants: in the order of the facts.
 
         Args:

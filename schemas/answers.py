@@ -128,7 +128,11 @@ class QueryAnswer(_AboutFacts):
 
     total: Summary = Field(description="over all instances of the answer; each has the whole capacity to itself")
     instances: list[InstanceSummary] = Field(
-        description="by instance_id: those asked for, or else those with a request in the window"
+        description="by instance_id: those asked for, or else those with a request in the window that are no variants"
+    )
+    variants: list[InstanceSummary] = Field(
+        description="other analyses of the same requests, `<instance id>@<name>`, which are no part of the total; "
+        "empty where instances are asked for"
     )
 
 
@@ -198,7 +202,11 @@ class CurveAnswer(_AboutFacts):
 
     total: Curve = Field(description="over all instances of the answer; each has the whole capacity to itself")
     instances: list[InstanceCurve] = Field(
-        description="by instance_id: those asked for, or else those with a request in the window"
+        description="by instance_id: those asked for, or else those with a request in the window that are no variants"
+    )
+    variants: list[InstanceCurve] = Field(
+        description="other analyses of the same requests, `<instance id>@<name>`, which are no part of the total; "
+        "empty where instances are asked for"
     )
 
 
@@ -262,7 +270,11 @@ class CapacityAnswer(_AboutFacts):
         description="the smallest capacity that, given to each instance, reaches the hit rate over all of them"
     )
     instances: list[InstanceCapacities] = Field(
-        description="by instance_id: those asked for, or else those with a request in the window"
+        description="by instance_id: those asked for, or else those with a request in the window that are no variants"
+    )
+    variants: list[InstanceCapacities] = Field(
+        description="other analyses of the same requests, `<instance id>@<name>`, which are no part of the total; "
+        "empty where instances are asked for"
     )
 
 

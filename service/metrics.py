@@ -73,6 +73,8 @@ class LanesMetrics:
         # Batches that were not handed over; each makes its lanes replay.
         self._aborts = Counter("litehit_lane_aborts", "Micro-batches aborted", registry=registry)
 
+        # Facts of the outcome fact above: one a request, and one more for each variant of its instance.
+        self._facts = Counter("litehit_lane_facts", "Facts handed over", ["partition"], registry=registry)
         # What the lane waits for a snapshot: the copy of its state.
         self._snapshot_pause = Histogram(
             "litehit_snapshot_pause_seconds",
@@ -100,6 +102,7 @@ class LanesMetrics:
         """A lane's share of a micro-batch is in Kafka."""
         label = str(partition)
         self._records.labels(label, "fact").inc(counts.facts)
+        self._facts.labels(label).inc(counts.fact_records)
         self._records.labels(label, "ignored").inc(sum(counts.ignored.values()))
         self._records.labels(label, "dead_letter").inc(sum(counts.dead_letters.values()))
         for reason, count in counts.dead_letters.items():

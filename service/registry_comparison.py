@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from litehit.config_changes import ConfigChange, config_changes
-from litehit.errors import UnknownInstance
 from litehit.registration import Registrations
 from litehit.registry import Registry
 from service.archive.store import Store
 from service.errors import SnapshotDamaged
+from service.lanes.counterparts import counterpart, lacking
 from service.lanes.snapshot import Snapshot, decode, offset_of, snapshots_of_topic
 
 
@@ -22,16 +22,18 @@ class Compared:
         path: the snapshot.
         changes: settings that are other than there, by instance.
         forgotten: instances there that the file no longer covers: their caches are kept, their requests refused.
+        lacking: variants, and under a fan-out instances, that would begin cold beside warm ones: a restart is refused.
     """
 
     path: str
     changes: tuple[ConfigChange, ...]
     forgotten: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
 
     @property
     def is_refused(self) -> bool:
         """Whether the lane would stop instead of going on under the file."""
-        return any(change.is_core for change in self.changes)
+        return bool(self.lacking) or any(change.is_core for change in self.changes)
 
 
 def compare_with_store(registry: Registry, store: Store, requests_topic: str) -> list[Compared]:
@@ -57,13 +59,13 @@ def compare(registry: Registry, snapshot: Snapshot) -> Compared:
     changes: list[ConfigChange] = []
     forgotten = []
     for instance in snapshot.instances:
-        try:
-            now = registrations.resolve(instance.config.instance_id)
-        except UnknownInstance:
+        now = counterpart(instance, registrations)
+        if now is None:
             forgotten.append(instance.config.instance_id)
         else:
             changes += config_changes(instance.config, now)
-    return Compared(snapshot.path, tuple(changes), tuple(forgotten))
+    lacks = tuple(instance_id for instance_id, _ in lacking(snapshot, registrations, snapshot.routing))
+    return Compared(snapshot.path, tuple(changes), tuple(forgotten), lacks)
 
 
 def _newest_snapshots(store: Store, requests_topic: str) -> Iterator[Snapshot]:

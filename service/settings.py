@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from litehit.errors import OptionError
 from litehit.repeats import MAX_REPEATS_WINDOW
+from litehit.targets import Routing
 from service.format_names import FormatName
 from service.instance_template import InstanceTemplate
 
@@ -101,6 +102,16 @@ class Settings(BaseSettings):
     )
     processing_guarantee: ProcessingGuarantee = Field(
         default=ProcessingGuarantee.EXACTLY_ONCE, description="the embedded broker always runs at_least_once"
+    )
+    fanout_all_instances: bool = Field(
+        default=False,
+        description="each request goes to every instance registered by exact id, whichever it names; only where "
+        "the requests topic has one partition",
+    )
+    override_instance_id: str | None = Field(
+        default=None,
+        description="each request goes to this instance, whichever it names; only where the requests topic has one "
+        "partition",
     )
     batch_records: Annotated[int, Field(ge=1, le=MAX_BATCH_RECORDS)] = Field(
         default=2000, description="records of a micro-batch"
@@ -196,6 +207,16 @@ class Settings(BaseSettings):
         if self.embedded and self.bootstrap is not None:
             raise ValueError(f"bootstrap {self.bootstrap!r} and embedded exclude each other; give one of them")
         return self
+
+    @model_validator(mode="after")
+    def _one_routing(self) -> Settings:
+        _ = self.routing
+        return self
+
+    @property
+    def routing(self) -> Routing:
+        """Whether requests go to other instances than the one they name."""
+        return Routing(self.fanout_all_instances, self.override_instance_id)
 
     @property
     def at_least_once(self) -> bool:

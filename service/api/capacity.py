@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -43,15 +44,21 @@ def capacity_router(facts: Facts) -> APIRouter:
 
 
 def _answer(parameters: CapacityParameters, selection: Selection, about: About) -> bytes:
-    total = HitFunction(selection.groups, parameters.block_bytes)
-    answer = CapacityAnswer(
-        total=Capacities(**_capacities(parameters, total)),
-        instances=[
+    counted, variants = selection.split(parameters.instance_id)
+    total = HitFunction(counted.groups, parameters.block_bytes)
+
+    def listed(part: Selection, asked: Sequence[str]) -> list[InstanceCapacities]:
+        return [
             InstanceCapacities(
                 instance_id=instance_id, **_capacities(parameters, HitFunction(groups, parameters.block_bytes))
             )
-            for instance_id, groups in by_instance(selection, parameters.instance_id).items()
-        ],
+            for instance_id, groups in by_instance(part, asked).items()
+        ]
+
+    answer = CapacityAnswer(
+        total=Capacities(**_capacities(parameters, total)),
+        instances=listed(counted, parameters.instance_id),
+        variants=listed(variants, ()),
         window=about.window,
         as_of=about.as_of,
     )

@@ -56,7 +56,7 @@ def _answer(parameters: CurveParameters, selection: Selection, about: About) -> 
         return b"".join(
             curve_document(selection, asked, about, lambda function: chosen_points(function, count), charge)
         )
-    # Each comes up in its instance's curve and in the total's.
+    # Each comes up in its instance's curve, and but for variants in the total's.
     breakpoints = 2 * count_breakpoints(HitFunction(selection.groups, charge))
     if breakpoints > MAX_BREAKPOINTS:
         reason = (
@@ -78,20 +78,23 @@ def curve_document(
 
     Args:
         selection: the facts.
-        instance_ids: those asked for, which come up in any case.
+        instance_ids: those asked for, which come up in any case; none: all, of which variants are no part of the total.
         about: what the answer says of itself.
         points: chooses those of a curve.
         block_bytes: bytes charged to every block; None = as recorded.
     """
-    total = HitFunction(selection.groups, block_bytes)
+    counted, variants = selection.split(instance_ids)
+    total = HitFunction(counted.groups, block_bytes)
     yield b'{"total":'
     yield from _curve(total, points(total))
-    yield b',"instances":['
-    for place, (instance_id, groups) in enumerate(by_instance(selection, instance_ids).items()):
-        function = HitFunction(groups, block_bytes)
-        yield b"," if place else b""
-        yield from _curve(function, points(function), instance_id=instance_id)
-    yield b"]," + about.json[1:]
+    for name, listed in ((b"instances", by_instance(counted, instance_ids)), (b"variants", by_instance(variants, ()))):
+        yield b',"' + name + b'":['
+        for place, (instance_id, groups) in enumerate(listed.items()):
+            function = HitFunction(groups, block_bytes)
+            yield b"," if place else b""
+            yield from _curve(function, points(function), instance_id=instance_id)
+        yield b"]"
+    yield b"," + about.json[1:]
 
 
 def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[bytes]:

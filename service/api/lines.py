@@ -110,7 +110,12 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
             with turns.turn():
                 batches = (rows.facts for pinned in chains for rows in log.read(pinned, wanted))
                 total = SlotTotals(tuple(parameters.capacity_gb))
-                yield from query_lines(batches, total, block_bytes=parameters.block_bytes)
+                yield from query_lines(
+                    batches,
+                    total,
+                    block_bytes=parameters.block_bytes,
+                    with_variants=bool(parameters.instance_id),
+                )
 
         return stream(request, _started(lines()), JSON_LINES, headers)
 

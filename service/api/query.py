@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated
 
@@ -48,11 +49,15 @@ def query_router(facts: Facts) -> APIRouter:
 def _answer(parameters: QueryParameters, selection: Selection, about: About) -> bytes:
     """A `QueryAnswer`. Its numbers are ours, so they are written as they are and not validated again."""
     question = Question(parameters.capacity_gb, parameters.block_bytes)
-    summaries = Summaries.of(question, selection, parameters.instance_id)
-    instances = ",".join(
-        f'{text[:-1]},"instance_id":{_quoted(instance_id)}}}' for instance_id, text in summaries.instances.items()
-    )
-    return f'{{"total":{summaries.total},"instances":[{instances}],'.encode() + about.json[1:]
+    counted, variants = selection.split(parameters.instance_id)
+    summaries = Summaries.of(question, counted, parameters.instance_id)
+    aside = Summaries.of(question, variants).instances if variants.keys else {}
+    head = f'{{"total":{summaries.total},"instances":[{_listed(summaries.instances)}],"variants":[{_listed(aside)}],'
+    return head.encode() + about.json[1:]
+
+
+def _listed(instances: Mapping[str, str]) -> str:
+    return ",".join(f'{text[:-1]},"instance_id":{_quoted(instance_id)}}}' for instance_id, text in instances.items())
 
 
 @lru_cache(maxsize=10_000)

@@ -12,6 +12,7 @@ import numpy as np
 from litehit.aggregate import AggregateCurve
 from litehit.curve_table import CurveTable
 from litehit.curves import Int64Array
+from litehit.variants import base_of
 from service.api.groups import GroupKey, Groups
 from service.api.reach import Reach
 from service.archive.segment import ChainKey
@@ -143,6 +144,27 @@ class Selection:
             self.as_of,
             self.most_pieces,
         )
+
+    @cached_property
+    def variants(self) -> Selection:
+        """Only the variants of instances that are in it too: the same requests, analysed in other ways."""
+        return self.of_instances(self._variant_ids)
+
+    @cached_property
+    def counted(self) -> Selection:
+        """Without `variants`, so that each request counts once."""
+        if not self._variant_ids:
+            return self
+        return self.of_instances(self.keyed.of_instance.keys() - self._variant_ids)
+
+    @cached_property
+    def _variant_ids(self) -> set[str]:
+        known = self.keyed.of_instance
+        return {instance_id for instance_id in known if base_of(instance_id) in known}
+
+    def split(self, asked: Collection[str]) -> tuple[Selection, Selection]:
+        """What an answer sums, and what it lists beside that; instances that are asked for are all summed."""
+        return (self, self.of_instances(())) if asked else (self.counted, self.variants)
 
     def hits(self, capacity_blocks: Int64Array) -> Int64Array:
         """Hit blocks of each group at K capacities of its own (negative: infinite): int64[N, K] for int64[N, K]."""

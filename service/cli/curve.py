@@ -73,13 +73,14 @@ def curve(
     if instance:
         selection = selection.of_instances(instance)
     if as_json:
-        _print_json(selection, points, block_bytes)
+        _print_json(selection, instance or (), points, block_bytes)
+    counted, _ = selection.split(instance or ())
     functions = {
         instance_id: HitFunction(selection.of_instances([instance_id]).groups, block_bytes)
         for instance_id in selection.keyed.of_instance
     }
-    if len(functions) > 1:
-        functions[""] = HitFunction(selection.groups, block_bytes)
+    if len(counted.keyed.of_instance) > 1:
+        functions[""] = HitFunction(counted.groups, block_bytes)
     if csv is not None:
         _write_csv(csv, (row for name, one in functions.items() for row in _rows(name, one, points)))
     if png is not None:
@@ -129,7 +130,7 @@ def _print_table(name: str, function: HitFunction, count: int) -> None:
     console.print(table)
 
 
-def _print_json(selection: Selection, count: int | None, block_bytes: int | None) -> None:
+def _print_json(selection: Selection, asked: Sequence[str], count: int | None, block_bytes: int | None) -> None:
     import sys
 
     from service.api.answering import About
@@ -138,7 +139,7 @@ def _print_json(selection: Selection, count: int | None, block_bytes: int | None
     from service.api.windows import TimeWindow
 
     about = About(window_answer(TimeWindow()), AsOfAnswer.of([]))
-    for part in curve_document(selection, (), about, lambda function: _points(function, count), block_bytes):
+    for part in curve_document(selection, asked, about, lambda function: _points(function, count), block_bytes):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.write(b"\n")
 

@@ -64,6 +64,21 @@ Template: TypeAlias = Annotated[
         "[LITEHIT_INSTANCE_TEMPLATE]",
     ),
 ]
+FanoutAllInstances: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--fanout-all-instances",
+        help="Send each request to every instance registered by exact id. [LITEHIT_FANOUT_ALL_INSTANCES]",
+    ),
+]
+OverrideInstance: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--override-instance-id",
+        metavar="ID",
+        help="Send each request to this instance. [LITEHIT_OVERRIDE_INSTANCE_ID]",
+    ),
+]
 Store: TypeAlias = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", help="A folder, s3://, gs:// or az://. [LITEHIT_STORE]"),

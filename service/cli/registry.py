@@ -120,7 +120,8 @@ def _comparison(compared: list[Compared]) -> list[str]:
     for one in compared:
         lines += [f"{one.path}: {'refused' if change.is_core else 'applied'}: {change}" for change in one.changes]
         lines += [f"{one.path}: {name} is registered no more: its requests would be refused" for name in one.forgotten]
-        if not one.changes and not one.forgotten:
+        lines += [f"{one.path}: refused: {name} has no cache there and would begin cold" for name in one.lacking]
+        if not one.changes and not one.forgotten and not one.lacking:
             lines.append(f"{one.path}: nothing changes")
     return lines
 
@@ -140,4 +141,5 @@ def _document(one: Compared) -> dict[str, Any]:
             for change in one.changes
         ],
         "forgotten": list(one.forgotten),
+        "lacking": list(one.lacking),
     }

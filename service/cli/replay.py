@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from service.cli.options import (
+    FanoutAllInstances,
     Instance,
+    OverrideInstance,
     RegistryFile,
     Reorder,
     Template,
@@ -32,12 +34,8 @@ def replay(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; any number gives the same bytes. [default: all cores]")
     ] = None,
-    fanout_all_instances: Annotated[
-        bool, typer.Option("--fanout-all-instances", help="Send each request to every exact instance.")
-    ] = False,
-    override_instance_id: Annotated[
-        str | None, typer.Option("--override-instance-id", metavar="ID", help="Send each request to this instance.")
-    ] = None,
+    fanout_all_instances: FanoutAllInstances = False,
+    override_instance_id: OverrideInstance = None,
     reorder: Reorder = None,
     repeats_window: Annotated[
         int | None,
@@ -52,12 +50,17 @@ def replay(
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_lines
-    from litehit.targets import Routing
     from service import formats
     from service.cli.progress import progress
     from service.trace_source import open_trace
 
-    settings = load_settings(registry=registry, instance_template=template, repeats_window=repeats_window)
+    settings = load_settings(
+        registry=registry,
+        instance_template=template,
+        repeats_window=repeats_window,
+        fanout_all_instances=fanout_all_instances or None,
+        override_instance_id=override_instance_id,
+    )
     if settings.registry is None:
         raise typer.BadParameter("is missing; give a registry file, or set LITEHIT_REGISTRY", param_hint="--registry")
     check_naming(instance, settings)
@@ -65,7 +68,7 @@ def replay(
         workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
         instance_id=instance,
         repeats_window=settings.repeats_window,
-        routing=Routing(fanout_all_instances, override_instance_id),
+        routing=settings.routing,
     )
     known = Registry.load(settings.registry)
     with (

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.options import Bootstrap, Host, Port, RegistryFile, Store, load_settings
+from service.cli.options import (
+    Bootstrap,
+    FanoutAllInstances,
+    Host,
+    OverrideInstance,
+    Port,
+    RegistryFile,
+    Store,
+    load_settings,
+)
 
 if TYPE_CHECKING:
     from service.settings import Role
@@ -32,6 +41,8 @@ def serve(
             help="Archive on where facts expired unarchived; their segment records the gap. [LITEHIT_ACCEPT_GAP]",
         ),
     ] = None,
+    fanout_all_instances: FanoutAllInstances = False,
+    override_instance_id: OverrideInstance = None,
 ) -> None:
     """Run the service until SIGTERM or SIGINT, which stop it cleanly; a second one stops it at once."""
     from service.logs import configure_logs
@@ -45,6 +56,8 @@ def serve(
         host=host,
         port=port,
         accept_gap=accept_gap,
+        fanout_all_instances=fanout_all_instances or None,
+        override_instance_id=override_instance_id,
     )
     chosen = parse_roles(roles)
     configure_logs(settings)

@@ -66,7 +66,7 @@ def sentences(report: PartitionReport) -> list[str]:
     dead_letters, ignored = sum(counts.dead_letters.values()), sum(counts.ignored.values())
     return [
         f"partition {report.partition}: requests {report.start} to {report.consumed}: {counts.consumed} consumed = "
-        f"{counts.facts} facts + {dead_letters} dead letters + {ignored} ignored; "
+        f"{counts.facts} with facts + {dead_letters} dead letters + {ignored} ignored; "
         f"the same, byte for byte: {audited.facts} facts on the topic, {audited.rows} in {report.segments} segments, "
         f"{audited.dead_letters} dead letters",
         *(f"partition {report.partition}: not checked: {sentence}" for sentence in report.unchecked),
@@ -84,6 +84,7 @@ def document(reports: list[PartitionReport], difference: str | None) -> dict[str
                 "consumed_offset": report.consumed,
                 "consumed": report.audited.counts.consumed,
                 "facts": report.audited.counts.facts,
+                "fact_records": report.audited.counts.fact_records,
                 "dead_letters": {
                     reason.value: count for reason, count in sorted(report.audited.counts.dead_letters.items())
                 },

@@ -57,24 +57,27 @@ class TopicFormats:
     Attributes:
         usual: the format of those whose headers name none.
         by_name: of the others.
+        default_instance: the instance of records that name none and have no key; None: such a record has none.
     """
 
     usual: TraceFormat
     by_name: Mapping[str, TraceFormat]
+    default_instance: str | None = None
 
 
-def of_topic(name: FormatName, template: str | None = None) -> TopicFormats:
+def of_topic(name: FormatName, template: str | None = None, default_instance: str | None = None) -> TopicFormats:
     """How the records of a topic are read.
 
     Args:
         name: the format of those whose headers name none.
         template: of instance ids; None: records state their instance.
+        default_instance: see `TopicFormats`.
 
     Raises:
         OptionError: the template is none.
     """
     by_name = FORMATS if template is None else make_formats(Naming(InstanceTemplate.parse(template)))
-    return TopicFormats(by_name[name], by_name)
+    return TopicFormats(by_name[name], by_name, default_instance)
 
 
 def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[[bytes, int], Request | None]:

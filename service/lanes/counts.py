@@ -32,10 +32,11 @@ class LaneCounts:
 
     Attributes:
         consumed: records in all.
-        facts: requests that became a fact.
+        facts: requests that became facts: one, and one more for each variant.
         ignored: records that gave nothing, by why.
         dead_letters: records by the reason that made them a dead letter.
         times_clamped: requests whose time lies behind an earlier one's of their instance.
+        fact_records: facts that they became.
     """
 
     consumed: int = 0
@@ -43,6 +44,7 @@ class LaneCounts:
     ignored: Mapping[Ignored, int] = field(default_factory=lambda: _NONE)
     dead_letters: Mapping[Reason, int] = field(default_factory=lambda: _NONE)
     times_clamped: int = 0
+    fact_records: int = 0
 
     def __post_init__(self) -> None:
         accounted = self.facts + sum(self.ignored.values()) + sum(self.dead_letters.values())
@@ -56,6 +58,7 @@ class LaneCounts:
             _sum(self.ignored, other.ignored),
             _sum(self.dead_letters, other.dead_letters),
             self.times_clamped + other.times_clamped,
+            self.fact_records + other.fact_records,
         )
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from litehit.config_changes import core_changes
 from litehit.core import LiteHit
-from litehit.errors import RegistrationNeedsReset, UnknownInstance
+from litehit.errors import RegistrationNeedsReset
 from litehit.facts import FactBatch
+from litehit.fan_out import EngineGroup, FanOut
 from litehit.frozen import FrozenCore
 from litehit.instance import InstanceEngine
+from litehit.prepared import Prepared
 from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
 from litehit.repeats import NO_DIGESTS, Digests, RecentTraces
 from litehit.request import Request, RequestBatch
+from litehit.targets import AS_NAMED, Routing
 from service.errors import CoreChanged
 from service.lanes.committed import RequestsTopic
+from service.lanes.counterparts import counterpart
 from service.lanes.counters import Charge, ChargeSums, OnlineCounters
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
 from service.lanes.status import InstanceStatus
@@ -30,6 +35,7 @@ class FrozenInstance:
     core: FrozenCore
     sums: dict[Charge, ChargeSums]
     traces: Digests
+    is_variant: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class FrozenLane:
         partition, next_offset, history: see `Snapshot`.
         instances: by instance id.
         unregistered: see `LaneInstances`.
-        registrations, repeats_window: see `Snapshot`.
+        registrations, repeats_window, routing: see `Snapshot`.
     """
 
     partition: int
@@ -50,10 +56,13 @@ class FrozenLane:
     unregistered: tuple[InstanceSnapshot, ...]
     registrations: tuple[Registration, ...]
     repeats_window: int
+    routing: Routing
 
     def snapshot(self, topic: RequestsTopic) -> Snapshot:
         """What is to be kept of it."""
-        instances = [InstanceSnapshot(one.config, one.core.state, one.sums, one.traces) for one in self.instances]
+        instances = [
+            InstanceSnapshot(one.config, one.core.state, one.sums, one.traces, one.is_variant) for one in self.instances
+        ]
         return Snapshot(
             topic,
             self.partition,
@@ -64,6 +73,7 @@ class FrozenLane:
             sorted([*instances, *self.unregistered], key=lambda one: one.config.instance_id),
             self.registrations,
             self.repeats_window,
+            self.routing,
         )
 
 
@@ -77,6 +87,7 @@ class LaneInstances:
         registry: the instances that are known.
         repeats_window: trace ids an instance by which repeats are told; 0: they are not.
         restored: those of a snapshot, whose core settings are the registry's.
+        routing: where requests go.
 
     Attributes:
         is_recharged: it is live under a registry that has other settings for one of them than the snapshot, which no
@@ -86,9 +97,18 @@ class LaneInstances:
         StateError: a core of the snapshot is none.
     """
 
-    def __init__(self, registry: Registry, repeats_window: int = 0, restored: Snapshot | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        repeats_window: int = 0,
+        restored: Snapshot | None = None,
+        routing: Routing = AS_NAMED,
+    ) -> None:
         self._registrations = Registrations(registry, restored.registrations if restored is not None else ())
+        self._routing = routing
+        self._pooled = routing.pooled(self._registrations)
         self._engines: dict[str, InstanceEngine] = {}
+        self._fan_outs: dict[str, FanOut] = {}
         self._counters: dict[str, OnlineCounters] = {}
         self._recent: dict[str, RecentTraces] = {}
         self._repeats_window = repeats_window
@@ -99,26 +119,27 @@ class LaneInstances:
         self._has_changed = self._window_now != repeats_window
         for one in restored.instances if restored is not None else ():
             instance_id = one.config.instance_id
-            try:
-                registered = self._registrations.resolve(instance_id)
-            except UnknownInstance:
+            registered = counterpart(one, self._registrations)
+            if registered is None:
                 self._unregistered[instance_id] = one
                 continue
             self._has_changed |= registered != one.config
             self._restore(one, registered)
 
-    def engine(self, instance_id: str) -> InstanceEngine:
-        """The engine of an instance, made at its first request.
+    def admit(self, request: Request) -> tuple[FanOut, tuple[Request, ...]] | None:
+        """Where a request goes, and as what; None where it was sent before.
 
         Raises:
-            UnknownInstance: no registration covers it.
+            UnknownInstance: no registration covers its instance.
+            InvalidRequest: one of the engines that it goes to would not take it.
         """
-        engine = self._engines.get(instance_id)
-        if engine is None:
-            config = self._registrations.resolve(instance_id)
-            engine = self._engines[instance_id] = InstanceEngine(config)
-            self._counters[instance_id] = OnlineCounters(config)
-        return engine
+        if self._pooled is not None:
+            request = request._replace(instance_id=self._pooled)
+        fan_out = self._fan_outs.get(request.instance_id)
+        if fan_out is None:
+            fan_out = self._fan_out(request.instance_id)
+        admitted = fan_out.admit(request)
+        return None if self._is_repeat(request) else (fan_out, admitted)
 
     def register(self, registration: Registration) -> None:
         """Let a registration apply from here on.
@@ -148,9 +169,26 @@ class LaneInstances:
                 self._counters[instance_id] = OnlineCounters(config, self._counters[instance_id].copy_sums())
             self._engines[instance_id] = engine
         self._registrations.add(registration)
+        self._fan_outs.clear()
 
-    def is_repeat(self, request: Request) -> bool:
-        """Whether a request that its engine would take was sent before; if not, it is remembered."""
+    def _fan_out(self, instance_id: str) -> FanOut:
+        """The engines of what a request names; those that are not there are made."""
+        configs = self._routing.targets(self._registrations, instance_id)
+        fan_out = self._fan_outs[instance_id] = FanOut([self._engine(config) for config in configs])
+        return fan_out
+
+    def _engine(self, config: InstanceConfig) -> InstanceEngine:
+        instance_id = config.instance_id
+        engine = self._engines.get(instance_id)
+        if engine is None:
+            engine = self._engines[instance_id] = InstanceEngine(config)
+            self._counters[instance_id] = OnlineCounters(config)
+            # What had this id as a variant, or as none, is another one and gives way.
+            self._unregistered.pop(instance_id, None)
+        return engine
+
+    def _is_repeat(self, request: Request) -> bool:
+        """Whether a request that its engines would take was sent before; if not, it is remembered."""
         recent = self._recent.get(request.instance_id)
         if recent is None:
             recent = self._recent[request.instance_id] = RecentTraces(self._window_now)
@@ -177,14 +215,21 @@ class LaneInstances:
             self._recent = {instance_id: one.resized(self._window_now) for instance_id, one in self._recent.items()}
         for instance_id, engine in self._engines.items():
             engine.config = configs[instance_id]
+        if self._engines:
+            # What an operator let begin with an empty cache is in the next snapshot, also without a request by then.
+            addressed = [one for one in self._engines if self._registrations.variant_base(one) is None]
+            for instance_id in addressed if self._pooled is None else [self._pooled]:
+                self._fan_out(instance_id)
         self._is_live, self.is_recharged = True, self._has_changed
 
-    def process(self, instance_id: str, requests: RequestBatch) -> FactBatch:
-        """The facts of some requests, counted."""
-        engine = self._engines[instance_id]
-        facts = engine.process(requests)
-        self._counters[instance_id].add(Charge(engine.config.block_size_tokens, engine.config.block_bytes), facts)
-        return facts
+    def process(self, group: EngineGroup, requests: RequestBatch) -> Iterator[tuple[int, FactBatch]]:
+        """The facts of some requests, counted: those of each engine, with its place among a request's facts."""
+        prepared = Prepared(requests)
+        for place, engine in zip(group.places, group.engines, strict=True):
+            config = engine.config
+            facts = engine.process_prepared(prepared)
+            self._counters[config.instance_id].add(Charge(config.block_size_tokens, config.block_bytes), facts)
+            yield place, facts
 
     def status(self) -> tuple[InstanceStatus, ...]:
         """Each instance as it is now, by instance id."""
@@ -207,6 +252,7 @@ class LaneInstances:
                 engine.core.freeze(),
                 self._counters[instance_id].copy_sums(),
                 self._recent[instance_id].digests() if instance_id in self._recent else NO_DIGESTS,
+                self._registrations.variant_base(instance_id) is not None,
             )
             for instance_id, engine in self._engines.items()
         )
@@ -218,6 +264,7 @@ class LaneInstances:
             tuple(self._unregistered.values()),
             self._registrations.stated,
             self._window_now,
+            self._routing,
         )
 
     def _restore(self, kept: InstanceSnapshot, counted: InstanceConfig) -> None:

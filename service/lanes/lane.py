@@ -14,9 +14,11 @@ from litehit.errors import (
     UnknownInstance,
 )
 from litehit.facts import FactBatch
+from litehit.fan_out import EngineGroup
 from litehit.registration import Registration
 from litehit.registry import Registry
 from litehit.request import Request, RequestBatch
+from litehit.targets import AS_NAMED, Routing
 from schemas.dead_letter import SOURCE_HEADER, Reason
 from service.errors import TooManyDeadLetters
 from service.lanes.counts import Ignored, LaneCounts
@@ -60,7 +62,7 @@ class LaneOutput:
 
 @dataclass(slots=True)
 class _Share:
-    """One instance's requests of a batch, with the records they came in."""
+    """The requests of a batch for engines that take them alike, with the records they came in."""
 
     rows: list[int] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
@@ -72,23 +74,24 @@ class _Stretch:
 
     end: int = 0
 
-    shares: dict[str, _Share] = field(default_factory=dict)
+    shares: dict[EngineGroup, _Share] = field(default_factory=dict)
 
-    def by_instance(self) -> Iterator[tuple[str, list[int], RequestBatch]]:
-        """Each instance, the rows of its requests' records, and the requests; made into columns all at once."""
+    def by_engines(self) -> Iterator[tuple[EngineGroup, list[int], RequestBatch]]:
+        """Engines, the rows of their requests' records, and the requests; made into columns all at once."""
         shares = self.shares.values()
         columns = RequestBatch.from_requests([request for share in shares for request in share.requests])
         first = 0
-        for instance_id, share in self.shares.items():
+        for group, share in self.shares.items():
             end = first + len(share.rows)
-            yield instance_id, share.rows, columns[first:end]
+            yield group, share.rows, columns[first:end]
             first = end
 
 
 @dataclass(slots=True)
 class _Ledger:
-    """What became of a batch's records, but for facts."""
+    """What became of a batch's records."""
 
+    with_facts: int = 0
     poison: list[tuple[SourceRecord, Poison]] = field(default_factory=list)
     ignored: Counter[Ignored] = field(default_factory=Counter)
     too_many: TooManyDeadLetters | None = None
@@ -107,6 +110,7 @@ class Lane:
         limits: how many dead letters are taken for single bad records.
         repeats_window: a request is ignored whose trace id is among so many last ones of its instance; 0: none is.
         restored: where it goes on; None: with empty caches from the start of the log.
+        routing: whether requests go to other instances than the one they name.
 
     Raises:
         StateError: a core of the snapshot is none.
@@ -120,11 +124,12 @@ class Lane:
         limits: PoisonLimits = NO_LIMITS,
         repeats_window: int = 0,
         restored: Snapshot | None = None,
+        routing: Routing = AS_NAMED,
     ) -> None:
         self.partition = partition
         self._targets = targets
         self._poison = PoisonWatch(limits)
-        self._instances = LaneInstances(registry, repeats_window, restored)
+        self._instances = LaneInstances(registry, repeats_window, restored, routing)
         self.history = 0 if restored is None else restored.history
         self._next_offset = 0 if restored is None else restored.next_offset
 
@@ -140,17 +145,18 @@ class Lane:
             TooManyDeadLetters: they exceed the limits; nothing of the batch may be handed over.
         """
         ledger = _Ledger()
-        facts: dict[int, OutputRecord] = {}
+        facts: dict[tuple[int, int], OutputRecord] = {}  # by row of the request and place among its facts
         clamped = 0
         for stretch in self._stretches(records, ledger):
             if ledger.too_many is not None:
                 raise ledger.too_many
-            for instance_id, rows, requests in stretch.by_instance():
-                core = self._instances.engine(instance_id).core
-                before = core.clamped_requests()
-                computed = self._instances.process(instance_id, requests)
-                clamped += core.clamped_requests() - before
-                self._render(records, rows, computed, facts)
+            for group, rows, requests in stretch.by_engines():
+                # All engines of a request see its time; the first one counts it.
+                counting = group.engines[0].core if group.places[0] == 0 else None
+                clamped -= 0 if counting is None else counting.clamped_requests()
+                for place, computed in self._instances.process(group, requests):
+                    self._render(records, rows, place, computed, facts)
+                clamped += 0 if counting is None else counting.clamped_requests()
         if ledger.too_many is not None:  # a registration was one too many
             raise ledger.too_many
         dead_letters = tuple(
@@ -165,18 +171,20 @@ class Lane:
         )
         counts = LaneCounts(
             consumed=len(records),
-            facts=len(facts),
+            facts=ledger.with_facts,
             ignored=ledger.ignored,
             dead_letters=Counter(poison.reason for _, poison in ledger.poison),
             times_clamped=clamped,
+            fact_records=len(facts),
         )
-        return LaneOutput(tuple(facts[row] for row in sorted(facts)), dead_letters, counts)
+        return LaneOutput(tuple(facts[place] for place in sorted(facts)), dead_letters, counts)
 
     def replay(self, records: Sequence[ReadRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
         for stretch in self._stretches(records, _Ledger()):
-            for instance_id, _, requests in stretch.by_instance():
-                self._instances.process(instance_id, requests)
+            for group, _, requests in stretch.by_engines():
+                for _ in self._instances.process(group, requests):
+                    pass  # nobody asks for the facts
 
     @property
     def is_recharged(self) -> bool:
@@ -221,12 +229,10 @@ class Lane:
             if isinstance(read, Registration):
                 stretch.end = row
                 break
-            content = self._admit(read) if isinstance(read, Request) else read
-            if isinstance(content, Request):
+            content = self._admit(read, row, stretch) if isinstance(read, Request) else read
+            if content is None:
+                ledger.with_facts += 1
                 self._poison.count(dead=False)
-                share = stretch.shares.setdefault(content.instance_id, _Share())
-                share.rows.append(row)
-                share.requests.append(content)
             else:
                 self._note(record, content, ledger)
         return stretch
@@ -257,34 +263,40 @@ class Lane:
             )
         self._next_offset = record.offset + 1
 
-    def _admit(self, request: Request) -> Request | Ignored | Poison:
-        checked = self._check(request)
-        if isinstance(checked, Request) and self._instances.is_repeat(checked):
-            return Ignored.REPEAT
-        return checked
-
-    def _check(self, request: Request) -> Request | Poison:
-        """The request with keys of full blocks only, if its engine will take it."""
+    def _admit(self, request: Request, row: int, stretch: _Stretch) -> Ignored | Poison | None:
+        """Let a request wait for its engines, all or none; None where it does."""
         try:
-            engine = self._instances.engine(request.instance_id)
-            request = request.at_block(engine.config.trace_block_size_tokens)
-            engine.check(len(request.block_keys), request.input_token_len)
+            found = self._instances.admit(request)
         except UnknownInstance as error:
             return Poison(Reason.UNKNOWN_INSTANCE, str(error))
         except TraceBlockMismatch as error:
             return Poison(Reason.TRACE_BLOCK_MISMATCH, str(error))
         except LengthMismatch as error:
             return Poison(Reason.LENGTH_MISMATCH, str(error))
-        return request
+        if found is None:
+            return Ignored.REPEAT
+        fan_out, admitted = found
+        for group, one in zip(fan_out.groups, admitted, strict=True):
+            share = stretch.shares.get(group)
+            if share is None:
+                share = stretch.shares[group] = _Share()
+            share.rows.append(row)
+            share.requests.append(one)
+        return None
 
     def _render(
-        self, records: Sequence[ReadRecord], rows: Sequence[int], facts: FactBatch, rendered: dict[int, OutputRecord]
+        self,
+        records: Sequence[ReadRecord],
+        rows: Sequence[int],
+        place: int,
+        facts: FactBatch,
+        rendered: dict[tuple[int, int], OutputRecord],
     ) -> None:
-        """Add one instance's facts as records, by row."""
+        """Add one instance's facts as records, by row and place."""
         topic, partition = self._targets.facts_topic, self.partition
         for row, instance_id, fact in zip(rows, facts.instance_ids, facts.to_json(), strict=True):
             record = records[row].source
-            rendered[row] = OutputRecord(
+            rendered[row, place] = OutputRecord(
                 topic,
                 partition,
                 instance_id.encode(),

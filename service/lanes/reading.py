@@ -50,9 +50,11 @@ def _read(topic_formats: TopicFormats, record: SourceRecord) -> Request | Regist
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:
         if record.headers:
-            request = _format(topic_formats, record).parse(record.value, _context(record, _named_instance(record)))
+            request = _format(topic_formats, record).parse(
+                record.value, _context(topic_formats, record, _named_instance(record))
+            )
         else:
-            request = topic_formats.usual.parse(record.value, _context(record, None))
+            request = topic_formats.usual.parse(record.value, _context(topic_formats, record, None))
     except FormatError as error:
         return Poison(error.reason, str(error))
     return Ignored.WRITE if request is None else request
@@ -95,10 +97,10 @@ def _header(record: SourceRecord, wanted: str) -> bytes | None:
     return None
 
 
-def _context(record: SourceRecord, named: str | None) -> RecordContext:
+def _context(topic_formats: TopicFormats, record: SourceRecord, named: str | None) -> RecordContext:
     try:
-        instance_id = record.key.decode() if record.key else None
+        instance_id = record.key.decode() if record.key else topic_formats.default_instance
     except UnicodeDecodeError:
-        instance_id = None
+        instance_id = topic_formats.default_instance
     timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
     return RecordContext(instance_id, record.offset, timestamp_ns, named)

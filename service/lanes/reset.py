@@ -83,7 +83,7 @@ def plan_reset(
             f"choose cold or earliest"
         )
     kept = readable[0]
-    chosen = replace(chosen, instances=kept.instances, repeats_window=kept.repeats_window)
+    chosen = replace(chosen, instances=kept.instances, repeats_window=kept.repeats_window, routing=kept.routing)
     return ResetDone(chosen, committed, kept.next_offset)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from litehit.config_changes import ConfigChange, core_changes
-from litehit.errors import UnknownInstance
 from litehit.registration import Registrations
 from litehit.registry import Registry
+from litehit.targets import Routing
 from service.errors import CannotRestore
 from service.lanes.committed import Committed, RequestsTopic
+from service.lanes.counterparts import counterpart, lacking
 from service.lanes.snapshot import Snapshot
 
 
@@ -120,13 +121,39 @@ def check_configuration(topic: RequestsTopic, partition: int, snapshot: Snapshot
     differences: list[ConfigChange] = []
     registrations = Registrations(registry, snapshot.registrations)
     for instance in snapshot.instances:
-        try:
-            registered = registrations.resolve(instance.config.instance_id)
-        except UnknownInstance:
-            continue
-        differences += core_changes(instance.config, registered)
+        registered = counterpart(instance, registrations)
+        if registered is not None:
+            differences += core_changes(instance.config, registered)
     if differences:
         raise configuration_refused(topic, partition, snapshot, differences)
+
+
+def check_targets(
+    topic: RequestsTopic, partition: int, snapshot: Snapshot, registry: Registry, routing: Routing
+) -> None:
+    """Refuse caches beside which another one would begin cold that is given the same requests: step 5.
+
+    Raises:
+        CannotRestore: requests went to other instances, or an instance or variant is not in the snapshot.
+    """
+    if not snapshot.instances:
+        return
+    if snapshot.routing != routing:
+        raise CannotRestore(
+            f"{topic.name}/{partition}: requests go {routing.described()} now, and went {snapshot.routing.described()} "
+            f"when the caches in {snapshot.path} were filled; put the setting back, or "
+            f"{choices(partition, 'cold', 'earliest')}"
+        )
+    if snapshot.reset is not None:  # an operator chose to go on with what is there
+        return
+    missing = list(lacking(snapshot, Registrations(registry, snapshot.registrations), routing))
+    if missing:
+        named = ", ".join(f"{instance_id!r} (beside {of!r})" for instance_id, of in missing)
+        raise CannotRestore(
+            f"{topic.name}/{partition}: {snapshot.path} has no cache of {named}, which would begin cold beside a warm "
+            f"one that had the same requests; take it out of the registry again, or "
+            f"{choices(partition, 'snapshot', 'cold', 'earliest')}"
+        )
 
 
 def configuration_refused(
@@ -145,7 +172,7 @@ def choices(partition: int, *ways: str) -> str:
     meanings = {
         "cold": "cold goes on with empty caches",
         "earliest": "earliest reads the log again from its start and gives its facts again",
-        "snapshot": "snapshot goes on with the newest snapshot's caches, which lack what came since",
+        "snapshot": "snapshot goes on with the newest snapshot's caches, which lack what came since and what is new",
     }
     told = ", ".join(meanings[way] for way in ways)
     return f"choose with litehit lanes reset --partition {partition} --to {'|'.join(ways)}: {told}"

@@ -12,6 +12,7 @@ import structlog
 from litehit.config_changes import ConfigChange
 from litehit.errors import StateError
 from litehit.registry import Registry
+from litehit.targets import AS_NAMED, Routing
 from service.archive.store import StoredFile
 from service.background import in_background
 from service.errors import CannotRestore
@@ -22,6 +23,7 @@ from service.lanes.restore import (
     Standing,
     check_committed,
     check_configuration,
+    check_targets,
     configuration_refused,
     is_usable,
     plan_restore,
@@ -65,9 +67,18 @@ class Restorer:
         group: the lanes' consumer group.
         registry: the instances that are known.
         make_lane: a new lane of a partition, from a snapshot or empty.
+        routing: where its requests go.
     """
 
-    def __init__(self, snapshots: Snapshots, group: str, registry: Registry, make_lane: MakeLane) -> None:
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        group: str,
+        registry: Registry,
+        make_lane: MakeLane,
+        routing: Routing = AS_NAMED,
+    ) -> None:
+        self._routing = routing
         self._snapshots = snapshots
         self._topic = snapshots.topic
         self._group = group
@@ -150,8 +161,9 @@ class Restorer:
                 continue
             check_committed(self._topic, partition, present)  # 3.
             plan = plan_restore(self._topic, partition, present, snapshot)  # 4.
+            check_targets(self._topic, partition, snapshot, self._registry, self._routing)  # 5.
             if plan.start == plan.target:
-                # 5. Where requests are replayed first, registrations among them may yet change what the caches are of.
+                # Where requests are replayed first, registrations among them may yet change what the caches are of.
                 check_configuration(self._topic, partition, snapshot, self._registry)
             try:
                 lane = self._make_lane(partition, snapshot)

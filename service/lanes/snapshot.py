@@ -16,6 +16,7 @@ from litehit.frozen import State
 from litehit.registration import Registration
 from litehit.registry import InstanceConfig
 from litehit.repeats import NO_DIGESTS, Digests
+from litehit.targets import AS_NAMED, Routing
 from service import tensor_file
 from service.errors import SnapshotDamaged
 from service.lanes.committed import RequestsTopic
@@ -54,12 +55,14 @@ class InstanceSnapshot:
         core: what `LiteHit.from_state` takes.
         sums: the facts so far.
         traces: what `RecentTraces` begins with.
+        is_variant: it is no instance of its own but a variant.
     """
 
     config: InstanceConfig
     core: State
     sums: Mapping[Charge, ChargeSums]
     traces: Digests = field(default_factory=lambda: NO_DIGESTS)
+    is_variant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Snapshot:
         instances: by instance id.
         registrations: what the stream has registered, one an instance.
         repeats_window: trace ids an instance by which repeats were told; 0: they were not.
+        routing: where requests went.
     """
 
     topic: RequestsTopic
@@ -87,6 +91,7 @@ class Snapshot:
     instances: Sequence[InstanceSnapshot]
     registrations: Sequence[Registration] = ()
     repeats_window: int = 0
+    routing: Routing = AS_NAMED
 
     @property
     def path(self) -> str:
@@ -105,6 +110,7 @@ class _Sums(BaseModel):
 class _Instance(BaseModel):
     config: InstanceConfig
     sums: list[_Sums]
+    is_variant: bool = False
 
 
 class _Description(BaseModel):
@@ -119,6 +125,7 @@ class _Description(BaseModel):
     instances: list[_Instance]
     registrations: tuple[Registration, ...] = ()
     repeats_window: int = 0
+    routing: Routing = AS_NAMED
 
 
 def snapshot_folder(topic: RequestsTopic, partition: int) -> str:
@@ -149,7 +156,7 @@ def encode(snapshot: Snapshot) -> memoryview:
         for place, (charge, group) in enumerate(instance.sums.items()):
             arrays |= {f"{number}.sums.{place}.{name}": array for name, array in group.curve.state().items()}
             sums.append(_Sums(**charge._asdict(), requests=group.requests, input_tokens=group.input_tokens))
-        instances.append(_Instance(config=instance.config, sums=sums))
+        instances.append(_Instance(config=instance.config, sums=sums, is_variant=instance.is_variant))
     description = _Description(
         topic=snapshot.topic,
         partition=snapshot.partition,
@@ -160,6 +167,7 @@ def encode(snapshot: Snapshot) -> memoryview:
         instances=instances,
         registrations=tuple(snapshot.registrations),
         repeats_window=snapshot.repeats_window,
+        routing=snapshot.routing,
     ).model_dump_json()
     metadata = {
         _VERSION: str(FORMAT_VERSION),
@@ -208,6 +216,7 @@ def decode(path: str, content: bytes) -> Snapshot:
         [_instance(path, number, one, arrays) for number, one in enumerate(description.instances)],
         description.registrations,
         description.repeats_window,
+        description.routing,
     )
     if snapshot.path != path:
         raise SnapshotDamaged(path, f"its metadata says it is {snapshot.path}; it was renamed, so move it back")
@@ -225,7 +234,7 @@ def _instance(path: str, number: int, described: _Instance, arrays: tensor_file.
     except StateError as error:
         raise SnapshotDamaged(path, f"the sums of {described.config.instance_id!r}: {error}") from None
     traces = arrays.get(f"{number}.{_TRACES}", NO_DIGESTS)
-    return InstanceSnapshot(described.config, _below(f"{number}.core.", arrays), sums, traces)
+    return InstanceSnapshot(described.config, _below(f"{number}.core.", arrays), sums, traces, described.is_variant)
 
 
 def _below(prefix: str, arrays: tensor_file.Arrays) -> State:

@@ -24,6 +24,7 @@ from service.lanes.dead_letter_log import DeadLetterLog
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.lane import Lane, LaneOutput, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
+from service.lanes.pooling import check_pooling
 from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
@@ -81,6 +82,7 @@ class LanesWorker:
     ) -> None:
         self._settings = settings
         self._topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
+        check_pooling(settings, self._topic, registry)
         self._registry = registry
         self._metrics = metrics
         self._hold = hold
@@ -91,12 +93,14 @@ class LanesWorker:
         self._limits = PoisonLimits.of(settings)
         self._dead_letter_log = DeadLetterLog()
         guard = TopicGuard(self._topic, watch, self._is_stopping)
-        topic_formats = formats.of_topic(settings.requests_format, settings.instance_template)
+        topic_formats = formats.of_topic(
+            settings.requests_format, settings.instance_template, settings.routing.pooled(registry)
+        )
         self._ahead = ReadAhead(guard, topic_formats, settings.batch_bytes)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
         self._snapshots = Snapshots(store, self._topic)
-        restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane)
+        restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane, settings.routing)
         self._usher = Usher(self._topic, self._consumer, restorer, self._begin)
         self._snapshotter = Snapshotter(settings, self._snapshots, metrics)
         self._seats: dict[int, Seat] = {}
@@ -294,8 +298,8 @@ class LanesWorker:
         )
 
     def _make_lane(self, partition: int, restored: Snapshot | None) -> Lane:
-        window = self._settings.repeats_window
-        return Lane(partition, self._registry, self._targets, self._limits, window, restored)
+        window, routing = self._settings.repeats_window, self._settings.routing
+        return Lane(partition, self._registry, self._targets, self._limits, window, restored, routing)
 
     def _lanes(self) -> dict[int, Lane]:
         """The lanes that work, by partition: those of the seats that are READING."""

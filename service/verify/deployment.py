@@ -82,7 +82,9 @@ class Verification:
         self._registry = registry
         self._store = open_store(settings.store, for_writing=False)
         topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
-        self._restorer = Restorer(Snapshots(self._store, topic), settings.group_id, registry, self._lane)
+        self._restorer = Restorer(
+            Snapshots(self._store, topic), settings.group_id, registry, self._lane, settings.routing
+        )
         self._catalog = Catalog(self._store, settings.facts_topic)
         with ExitStack() as opened:
 
@@ -128,8 +130,14 @@ class Verification:
     def _lane(self, partition: int, restored: Snapshot | None) -> Lane:
         settings = self._settings
         targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
-        window = settings.repeats_window
-        return Lane(partition, self._registry, targets, repeats_window=window, restored=restored)
+        return Lane(
+            partition,
+            self._registry,
+            targets,
+            repeats_window=settings.repeats_window,
+            restored=restored,
+            routing=settings.routing,
+        )
 
     def _look(self) -> list[_Moment]:
         """The cut. The order of the questions is what makes it one."""
@@ -189,7 +197,9 @@ class Verification:
             # 5. and 6.
             audited = audit_partition(
                 lane,
-                formats.of_topic(settings.requests_format, settings.instance_template),
+                formats.of_topic(
+                    settings.requests_format, settings.instance_template, settings.routing.pooled(self._registry)
+                ),
                 streams,
                 cut,
                 repeats=self._settings.at_least_once,

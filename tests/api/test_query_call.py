@@ -75,6 +75,7 @@ def test_an_answer_in_full(filled: FactIndex, client: Client) -> None:
                 "ceiling": {"hit_blocks": 0, "hit_tokens": 0, "hit_rate": 0.0},
             },
         ],
+        "variants": [],
         "window": {"from": None, "to": None, "from_ns": None, "to_ns": None},
         "as_of": [
             {

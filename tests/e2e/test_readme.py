@@ -120,3 +120,18 @@ def test_a_gateway_is_connected(tmp_path: Path) -> None:
         total = service.query_when(2, [-1])["total"]
     assert total["total_input_tokens"] == 2700
     assert total["total_hit_blocks"] == [2]
+
+
+def test_variants_are_listed_beside_the_total(folder: Path) -> None:
+    (folder / "variants.yaml").write_text(block("variants registry"), encoding="utf-8")
+    for line in block("variants").splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "litehit"
+        output = litehit(*arguments, cwd=folder).stdout
+    *instances, total = map(json.loads, output.splitlines())
+    assert {one["instance_id"]: one.get("variant_of") for one in instances} == {
+        "my-model": None,
+        **dict.fromkeys(("my-model@b2048", "my-model@fp8", "my-model@ttl-5m"), "my-model"),
+    }
+    assert [one["requests"] for one in (*instances, total)] == [REQUESTS] * 5
+    assert total["total_hit_tokens"] == instances[0]["total_hit_tokens"]

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from litehit.errors import TooManyBlocks
 from litehit.instance import InstanceEngine
-from litehit.request import RequestBatch
+from litehit.prepared import Prepared
 from schemas.dead_letter import ERROR_HEADER, SOURCE_HEADER, Reason
 from service.embedded import EmbeddedBroker
 from service.errors import BatchAborted
@@ -123,14 +123,14 @@ def test_the_state_of_each_lane_is_shown(broker: EmbeddedBroker, settings: Setti
 def test_a_fault_of_ours_stops_its_lane_only_and_commits_nothing_of_it(
     broker: EmbeddedBroker, settings: Settings, run_worker: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = InstanceEngine.process
+    process = InstanceEngine.process_prepared
 
-    def broken(engine: InstanceEngine, requests: RequestBatch) -> object:
+    def broken(engine: InstanceEngine, prepared: Prepared) -> object:
         if engine.config.instance_id == "chat-a":
             raise TooManyBlocks(blocks=2, limit=1, request=0)
-        return process(engine, requests)
+        return process(engine, prepared)
 
-    monkeypatch.setattr(InstanceEngine, "process", broken)
+    monkeypatch.setattr(InstanceEngine, "process_prepared", broken)
     requests = harness.make_requests(200, seed=5)
     with run_worker() as worker:
         places = harness.send(

@@ -177,7 +177,7 @@ def test_an_exception_of_our_own_is_no_dead_letter(lane: Lane, monkeypatch: pyte
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(InstanceEngine, "process", broken)
+    monkeypatch.setattr(InstanceEngine, "process_prepared", broken)
     with pytest.raises(ZeroDivisionError):
         lane.process([record(0, harness.event(GOOD))])
 

@@ -24,10 +24,15 @@ export function targets(part, state) {
   return { target: listed[at], marks: listed.filter((_, index) => index !== at) };
 }
 
+/** The parts of an answer: of its instances, and of their variants where it lists those apart, being no part of the total. */
+export function modelsOf(answer) {
+  return [...answer.instances, ...(answer.variants ?? [])];
+}
+
 /** One instance's part of an answer, or the total for ""; null where the answer does not list it. */
 export function partOf(answer, instance) {
   if (instance === "") return answer.total;
-  return answer.instances.find((one) => one.instance_id === instance) ?? null;
+  return modelsOf(answer).find((one) => one.instance_id === instance) ?? null;
 }
 
 /** What a summary of /query at `askedCapacities` says; null for null or without requests. */
@@ -53,7 +58,7 @@ export function outcome(summary) {
 
 /** A row for each instance of an answer of /query and of /capacity, the one that gains most first. */
 export function modelRows(answer, capacities, state) {
-  return answer.instances
+  return modelsOf(answer)
     .map((summary) => ({
       instance: summary.instance_id,
       outcome: outcome(summary),

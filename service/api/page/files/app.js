@@ -1,7 +1,7 @@
 // The page: what is chosen, what was answered, and the round of asking and showing.
 
 import { CallFailed, address, ask, askMetrics, askReadiness } from "./api.js";
-import { chargesOf, factsBehind, newestTime, outcome, partOf, slotsOf } from "./answers.js";
+import { chargesOf, factsBehind, modelsOf, newestTime, outcome, partOf, slotsOf } from "./answers.js";
 import { curveFigure, trafficFigure } from "./chart.js";
 import { bindControls, showControls } from "./controls.js";
 import { curvesCsv } from "./csv.js";
@@ -82,7 +82,7 @@ async function round(status) {
     kept = asking.kept;
     page.shown = { state, sides };
     page.newest = newestTime(sides[0].query);
-    page.instances = [...new Set([...page.instances, ...sides[0].query.instances.map((one) => one.instance_id)])].sort();
+    page.instances = [...new Set([...page.instances, ...modelsOf(sides[0].query).map((one) => one.instance_id)])].sort();
     page.failure = null;
     page.answeredAt = Date.now();
   } catch (failure) {

@@ -1,6 +1,6 @@
 // Which curves are drawn, and how.
 
-import { outcome, partOf, targets } from "./answers.js";
+import { modelsOf, outcome, partOf, targets } from "./answers.js";
 import { gigabytes, percent } from "./format.js";
 import { sideNames } from "./words.js";
 
@@ -26,7 +26,7 @@ export function curveSeries(sides, state, colours) {
     ];
   });
   const only = sides.length === 1 && sides[0].side.instance === "" ? sides[0].curve : null;
-  return [...series, ...(only === null || only.instances.length < 2 ? [] : modelLines(only, colours))];
+  return [...series, ...(only === null || modelsOf(only).length < 2 ? [] : modelLines(only, colours))];
 }
 
 /** The curves of answered sides as `curvesCsv` takes them: of each side, of every model where it stands for all. */
@@ -36,7 +36,7 @@ export function curveTables(sides) {
     if (curve === null) return [];
     const own = { series: names[at], instance: side.instance, window, points: partOf(curve, side.instance) };
     if (side.instance !== "") return [own];
-    const models = curve.instances.map((one) => ({
+    const models = modelsOf(curve).map((one) => ({
       series: one.instance_id, instance: one.instance_id, window, points: one,
     }));
     return [own, ...models];
@@ -46,7 +46,7 @@ export function curveTables(sides) {
 /** Instances of a curve's answer that are not drawn. */
 export function leftOut(sides) {
   const only = sides.length === 1 && sides[0].side.instance === "" ? sides[0].curve : null;
-  return Math.max(0, (only?.instances.length ?? 0) - MOST_MODELS);
+  return Math.max(0, (only === null ? 0 : modelsOf(only).length) - MOST_MODELS);
 }
 
 // Names of marks of two curves would lie on each other; the pointer shows those of the second.
@@ -59,7 +59,7 @@ function line(name, part) {
 }
 
 function modelLines(answer, colours) {
-  return [...answer.instances]
+  return modelsOf(answer)
     .sort((a, b) => b.total_input_tokens - a.total_input_tokens)
     .slice(0, MOST_MODELS)
     .sort((a, b) => (a.instance_id < b.instance_id ? -1 : 1)) // a model's colour does not change with its traffic
