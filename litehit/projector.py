@@ -47,11 +47,11 @@ class HitCurveProjector:
     def capacities_blocks(capacities_bytes: Sequence[int] | NDArray[Any], block_bytes: int) -> Int64Array:
         """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same."""
         try:
-            exact = np.array(capacities_bytes, np.int64)
+            exact = np.asarray(capacities_bytes, np.int64)
         except OverflowError:
-            exact = np.array(capacities_bytes, object)
+            exact = np.asarray(capacities_bytes, object)
         infinite_or_blocks = np.where(exact < 0, INFINITE, exact // block_bytes)
-        blocks: Int64Array = np.minimum(infinite_or_blocks, _MAX_BLOCKS).astype(np.int64)
+        blocks: Int64Array = np.minimum(infinite_or_blocks, _MAX_BLOCKS).astype(np.int64, copy=False)
         return blocks
 
     @staticmethod

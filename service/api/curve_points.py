@@ -187,7 +187,7 @@ def _errors(units: Integers, hits: Hits, chosen: Int64Array, *, is_linear: bool)
     """
     if len(chosen) < 2:
         return Errors(0, 0, 0)
-    rise = max(np.diff(hits.tokens[chosen]).tolist())
+    rise = int(np.max(np.diff(hits.tokens[chosen])))
     if is_linear and len(chosen) == len(units):
         return Errors(0, 0, rise)
     # All counts from the point before: exactly, and only then rounded.

@@ -58,6 +58,8 @@ class Part:
     def flat(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """The same as `curve_kernels` takes them: offsets, capacities, hits."""
         offsets = np.cumsum([0, *(len(bends) for bends, _ in self.curves)])
+        if len(self.curves) == 1:
+            return offsets, *self.curves[0]  # which may be large, and so is not copied
         none = np.empty(0, np.int64)
         capacities, hits = (np.concatenate([none, *(curve[column] for curve in self.curves)]) for column in (0, 1))
         return offsets, capacities, hits
@@ -137,7 +139,7 @@ class HitFunction:
         blocks, tokens = np.zeros((2, len(capacities)), dtype)
         for part in self.parts:
             capacity_blocks = HitCurveProjector.capacities_blocks(capacities, part.block_bytes // unit_bytes)
-            hits = part.hits(capacity_blocks).astype(dtype)
+            hits = part.hits(capacity_blocks).astype(dtype, copy=False)
             blocks += hits
             tokens += hits * part.block_size_tokens
         return Hits(blocks, tokens)
