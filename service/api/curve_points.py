@@ -187,8 +187,9 @@ def _errors(units: Integers, hits: Hits, chosen: Int64Array, *, is_linear: bool)
     """
     if len(chosen) < 2:
         return Errors(0, 0, 0)
-    rise = int(np.max(np.diff(hits.tokens[chosen])))
-    if is_linear and len(chosen) == len(units):
+    is_every = len(chosen) == len(units)
+    rise = int(np.max(np.diff(hits.tokens if is_every else hits.tokens[chosen])))
+    if is_linear and is_every:
         return Errors(0, 0, rise)
     # All counts from the point before: exactly, and only then rounded.
     point = np.repeat(chosen[:-1], np.diff(chosen))

@@ -141,7 +141,8 @@ class HitFunction:
             capacity_blocks = HitCurveProjector.capacities_blocks(capacities, part.block_bytes // unit_bytes)
             hits = part.hits(capacity_blocks).astype(dtype, copy=False)
             blocks += hits
-            tokens += hits * part.block_size_tokens
+            hits *= part.block_size_tokens
+            tokens += hits
         return Hits(blocks, tokens)
 
     def tokens_for_rate(self, hit_rate: Fraction) -> int:
