@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from litehit.registry import Registry
 from service.embedded import EmbeddedBroker
 from service.errors import BatchAborted, Difference
 from service.lanes.producing import call_by_flag
@@ -100,3 +101,40 @@ def test_a_batch_that_came_twice_is_told_and_is_no_difference(
             pytest.raises(Difference, match="of the value differs"),
         ):
             list(verification.partitions())
+
+
+def test_several_facts_a_request_may_stand_twice(
+    broker: EmbeddedBroker,
+    settings: Settings,
+    layout: TopicLayout,
+    run_worker: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "variants.yaml"
+    variant = "variants: [{name: twice, block_size_tokens: 8, block_bytes: 9}]"
+    entry = f'{{instance_id: "*", group: g, block_size_tokens: 4, block_bytes: 5, {variant}}}'
+    path.write_text(f"groups: [{{name: g}}]\ninstances: [{entry}]\n", encoding="utf-8")
+    known = Registry.load(path)
+    commits = 0
+
+    def sometimes(*arguments: Any) -> object:
+        nonlocal commits
+        commits += 1
+        if commits == 2:
+            raise BatchAborted("planted")
+        return call_by_flag(*arguments)
+
+    monkeypatch.setattr("service.lanes.at_least_once.call_by_flag", sometimes)
+    with (
+        harness.RunningWorker(settings, broker.bootstrap, layout, known) as worker,
+        RunningArchiver(settings.model_copy(update={"segment_rows": 25}), broker.bootstrap, layout) as archiver,
+    ):
+        for seed in (64, 65):
+            worker.wait_until(harness.caught_up(send(broker, settings, seed)))
+        archiver.wait_until(lambda now: bool(now.partitions) and all(one.lag == 0 for one in now.partitions))
+        with Verification(settings, broker.bootstrap, layout, known) as verification:
+            audited = [report.audited for report in verification.partitions()]
+    assert sum(one.repeated for one in audited) > 0
+    assert sum(one.counts.facts for one in audited) == 2 * COUNT
+    assert sum(one.counts.fact_records for one in audited) == sum(one.facts for one in audited) == 4 * COUNT
