@@ -112,12 +112,18 @@ def test_a_failed_replay_names_the_line_and_leaves_no_file(folder: Path) -> None
     [
         (["--workers", "0"], "workers 0"),
         (["--workers", "1000000000"], "workers 1000000000"),
-        (["--fanout-all-instances", "--override-instance-id", "one"], "exclude each other"),
     ],
 )
 def test_options_that_are_wrong_usage(folder: Path, options: list[str], named: str) -> None:
     where = ("--format", "native", "--registry", folder / "registry.yaml", "--out", folder / "out")
     assert named in failure(litehit("replay", folder / "trace.jsonl", *where, *options, check=False), 2)
+
+
+@pytest.mark.parametrize("command", [["replay", "x", "--out", "y"], ["serve"]])
+def test_fanout_and_override_exclude_each_other(command: list[str]) -> None:
+    done = litehit(*command, "--fanout-all-instances", "--override-instance-id", "one", check=False)
+    assert done.returncode == 2
+    assert b"fanout_all_instances and override_instance_id 'one' exclude" in done.stderr
 
 
 def test_an_unknown_format_is_wrong_usage(folder: Path) -> None:
