@@ -44,6 +44,7 @@ bench: setup ## the figures of the README; pipeline needs Java and Maven
 	$(BIN)/python -m benchmarks.archive
 	$(BIN)/python -m benchmarks.encoding
 	$(BIN)/python -m benchmarks.query
+	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.pipeline
 
 clean: ## remove the environment, the demo and every cache
