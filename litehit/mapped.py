@@ -7,6 +7,7 @@ move pages, arrays grow by a copy.
 
 from __future__ import annotations
 
+import gc
 import mmap
 from typing import Generic, Self, TypeVar
 
@@ -53,8 +54,18 @@ class MappedArray(Generic[Scalar]):
         if self._memory is None:
             self._memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         else:
-            self._memory.resize(length)
+            self._move(self._memory, length)
         self._memory.madvise(_HUGE_PAGES)
         self.array = np.frombuffer(self._memory, self._dtype, size)
         # A mapping that shrank inside a page, or grew again into one, still holds what stood there.
         self.array[kept : kept + mmap.PAGESIZE // self._dtype.itemsize + 1] = self._dtype.type(0)
+
+    @staticmethod
+    def _move(memory: mmap.mmap, length: int) -> None:
+        try:
+            memory.resize(length)
+        except BufferError:
+            # An array that nobody can reach any more may be waiting for the collector: in a frame, say, that was kept
+            # by the traceback of an exception which the compiler met and handled.
+            gc.collect()
+            memory.resize(length)

@@ -9,13 +9,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from service.errors import PublishError
 from service.lag_window import LagWindow
+from service.record_limits import MAX_RECORD_BYTES, how_to_raise
 from service.settings import Settings
 
 EMBEDDED_WINDOW_BYTES = 2 * 2**20
 """The embedded broker keeps 5 MiB a partition and drops older records, read or not."""
-
-MAX_RECORD_BYTES = 16 * 2**20
-"""What is sent at most; below it the topic's own limit decides."""
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
@@ -126,11 +124,7 @@ class Publisher:
         what = f"{self._topic} refused a record of {size:,} bytes: {error.str()}"
         if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
             return what
-        return (
-            f"{what}; raise the topic's max.message.bytes above that (kafka-configs.sh --alter --entity-type topics "
-            f"--entity-name {self._topic} --add-config max.message.bytes={2 * size}; at most {MAX_RECORD_BYTES:,} are "
-            f"sent), or publish with --binary, which takes less than half"
-        )
+        return f"{what}; {how_to_raise(self._topic, size)}, or publish with --binary, which takes less than half"
 
     def _committed(self, partitions: Iterable[int]) -> Mapping[int, int]:
         asked = [TopicPartition(self._topic, partition) for partition in partitions]

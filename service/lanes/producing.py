@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from schemas.dead_letter import SOURCE_HEADER
 from service.errors import BatchAborted, Fenced, ProducerFailed, Undeliverable
+from service.record_limits import MAX_RECORD_BYTES, how_to_raise
 from service.records import OutputRecord
 from service.settings import Settings
 
@@ -19,7 +22,6 @@ CALL_SECONDS = 10.0
 """How long one blocking call waits before it reports a retriable error."""
 
 _BATCH_BYTES = 1_000_000  # librdkafka's own choice
-_BATCH_OVERHEAD = 4096  # what Kafka's record batch adds to a record's key, value and headers, generously
 
 # Kafka will not take such a record however often it is sent.
 _REFUSED = frozenset(
@@ -39,7 +41,7 @@ def producer_config(settings: Settings, bootstrap: str, **properties: Any) -> di
     """librdkafka properties of a lane worker's producer."""
     own: dict[str, Any] = {
         "acks": "all",
-        "message.max.bytes": settings.dead_letter_max_bytes + _BATCH_OVERHEAD,
+        "message.max.bytes": MAX_RECORD_BYTES,  # a long curve's fact is as large as its topic takes
         # A topic's limit is one of whole batches, and where one record fits, several must not be sent as more.
         "batch.size": min(_BATCH_BYTES, settings.dead_letter_max_bytes),
         "delivery.report.only.error": True,  # success is told by the commit, or by the flush, for all at once
@@ -98,7 +100,9 @@ def raise_if_fatal(error: KafkaError) -> None:
 
 
 class Deliveries:
-    """Delivery reports of one batch: the first failure is kept until it is asked for.
+    """Delivery reports of one batch: the first failure is kept until it is asked for, of refused records the largest.
+
+    Records are refused together with those that were sent beside them, which are not to blame.
 
     Args:
         delivered: is told of each record that was delivered.
@@ -106,19 +110,19 @@ class Deliveries:
 
     def __init__(self, delivered: Callable[[Message], None] = lambda _: None) -> None:
         self._delivered = delivered
-        self._failure: tuple[str, int, KafkaError] | None = None
+        self._failure: tuple[OutputRecord, KafkaError] | None = None
 
     def clear(self) -> None:
         """Forget the batch before."""
         self._failure = None
 
-    def report(self, error: KafkaError | None, message: Message) -> None:
-        """The producer's `on_delivery`."""
+    def report(self, record: OutputRecord, error: KafkaError | None, message: Message) -> None:
+        """The producer's `on_delivery` of a record."""
         if error is None:
             self._delivered(message)
         # What an abort purges failed for another reason than its own.
-        elif error.code() not in _PURGED and self._failure is None:
-            self._failure = (message.topic() or "", message.partition() or 0, error)
+        elif error.code() not in _PURGED and self._is_worse(record, error):
+            self._failure = record, error
 
     def failure(self) -> BatchAborted | None:
         """What the first failed delivery means; None where all went well so far."""
@@ -126,11 +130,27 @@ class Deliveries:
             return None
         return delivery_error(*self._failure)
 
+    def _is_worse(self, record: OutputRecord, error: KafkaError) -> bool:
+        if self._failure is None:
+            return True
+        kept, why = self._failure
+        return error.code() == why.code() and error.code() in _REFUSED and _size(record) > _size(kept)
 
-def delivery_error(topic: str, partition: int, error: KafkaError) -> BatchAborted:
+
+def _size(record: OutputRecord) -> int:
+    return len(record.key or b"") + len(record.value or b"")
+
+
+def delivery_error(record: OutputRecord, error: KafkaError) -> BatchAborted:
     """`Undeliverable` where sending the record again can't help."""
-    message = f"a record for {topic}/{partition} was not delivered: {error.str()}"
-    return Undeliverable(topic, partition, message) if error.code() in _REFUSED else BatchAborted(message)
+    topic, partition, size = record.topic, record.partition, _size(record)
+    source = (dict(record.headers).get(SOURCE_HEADER) or b"").decode()
+    message = f"what {source} gives, {size:,} bytes, was not delivered to {topic}/{partition}: {error.str()}"
+    if error.code() not in _REFUSED:
+        return BatchAborted(message)
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        message += f"; {how_to_raise(topic, size)}"
+    return Undeliverable(topic, partition, message)
 
 
 def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) -> None:
@@ -149,7 +169,7 @@ def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) ->
                 partition=record.partition,
                 timestamp=record.timestamp_ms,
                 headers=list(record.headers),
-                on_delivery=deliveries.report,
+                on_delivery=partial(deliveries.report, record),
             )
         except BufferError:
             producer.poll(0.1)  # room comes with the next delivery reports
@@ -158,6 +178,6 @@ def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) ->
             if error.code() == KafkaError._FATAL:
                 _raise_cause(producer)
             raise_if_fatal(error)
-            raise delivery_error(record.topic, record.partition, error) from exception
+            raise delivery_error(record, error) from exception
         else:
             return

@@ -269,7 +269,7 @@ class LanesWorker:
         self._usher.back_off()
 
     def _remedy(self, topic: str) -> str:
-        remedy = f"see the limits of {topic}, such as max.message.bytes, and restart"
+        remedy = f"see the settings of {topic}, then restart"
         if topic == self._settings.dead_letters_topic:
             remedy += (
                 f"; or let dead letters be cut at less than the {self._settings.dead_letter_max_bytes} bytes of now "

@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from service.embedded import EmbeddedBroker
 from service.errors import PublishError
-from service.publisher import MAX_RECORD_BYTES, Publisher
+from service.publisher import Publisher
+from service.record_limits import MAX_RECORD_BYTES
 from service.settings import Settings
 
 TOPIC = "litehit.requests"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -46,3 +48,29 @@ def test_many_megabytes_survive_growth() -> None:
     numbers.resize(5_000_000)
     assert np.array_equal(numbers.array[:1_000_000], np.arange(1_000_000))
     assert not numbers.array[1_000_000:].any()
+
+
+def test_a_view_that_nobody_can_reach_holds_nothing_up() -> None:
+    numbers = MappedArray(np.int64, 10)
+    numbers.array[:] = 7
+    gc.disable()
+    try:
+        cycle: list[object] = [numbers.array[2:5]]
+        cycle.append(cycle)
+        del cycle
+        numbers.resize(100_000)
+    finally:
+        gc.enable()
+    assert numbers.array[:10].tolist() == [7] * 10
+    assert not numbers.array[10:].any()
+
+
+def test_a_view_that_is_kept_never_sees_freed_memory() -> None:
+    numbers = MappedArray(np.int64, 10)
+    view = numbers.array[2:5]
+    if mapped._HUGE_PAGES is None:
+        numbers.resize(100_000)
+    else:
+        with pytest.raises(BufferError):
+            numbers.resize(100_000)
+    assert view.tolist() == [0, 0, 0]

@@ -115,20 +115,28 @@ def test_a_producer_that_was_fenced_says_so_whichever_call_finds_it_out() -> Non
 
 def test_the_first_failed_delivery_is_kept_and_what_an_abort_purges_is_not_its_cause() -> None:
     deliveries = Deliveries()
-    deliveries.report(None, Message(partition=0))
+    deliveries.report(RECORD, None, Message(partition=0))
     assert deliveries.failure() is None
-    deliveries.report(KafkaError(KafkaError._PURGE_QUEUE), Message(partition=1))
+    deliveries.report(RECORD, KafkaError(KafkaError._PURGE_QUEUE), Message(partition=1))
     assert deliveries.failure() is None
-    deliveries.report(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), Message(partition=2))
-    deliveries.report(KafkaError(KafkaError._MSG_TIMED_OUT), Message(partition=3))
+    for partition, value, code in (
+        (2, b"123", KafkaError.MSG_SIZE_TOO_LARGE),
+        (3, b"123456789", KafkaError._MSG_TIMED_OUT),
+        (4, b"12345", KafkaError.MSG_SIZE_TOO_LARGE),
+        (5, b"1234", KafkaError.MSG_SIZE_TOO_LARGE),
+    ):
+        refused = RECORD._replace(partition=partition, value=value, headers=(("litehit-source", b"requests/4/41"),))
+        deliveries.report(refused, KafkaError(code), Message(partition=partition))
     failure = deliveries.failure()
     assert isinstance(failure, Undeliverable)
-    assert failure.partition == 2
+    assert failure.partition == 4, "of those that were refused together, the largest"
+    assert "requests/4/41" in str(failure)
+    assert "max.message.bytes" in str(failure)
     deliveries.clear()
     assert deliveries.failure() is None
 
 
 def test_a_delivery_that_timed_out_may_succeed_next_time() -> None:
     deliveries = Deliveries()
-    deliveries.report(KafkaError(KafkaError._MSG_TIMED_OUT), Message(partition=3))
+    deliveries.report(RECORD, KafkaError(KafkaError._MSG_TIMED_OUT), Message(partition=3))
     assert type(deliveries.failure()) is BatchAborted
