@@ -63,6 +63,7 @@ def test_the_archive_waits_for_room_and_loses_nothing(small_disk: Path, tmp_path
         topic.send(0, 60)
         with RunningArchiver(settings, broker.bootstrap, layout, clock=clock) as running:
             running.wait_consumed([60, 0, 0, 0])
+            running.wait_for(0, lambda one: one.published_end == 50)
             ballast = fill(small_disk)
             topic.send(0, 200)
             held = running.wait_for(0, lambda one: one.trouble is not None)
