@@ -4,7 +4,7 @@ Run: `python -m benchmarks.replay [--requests N] [--peer COMMAND] [--json]`. It 
 the format `mooncake` (50,000 of them hold 93 million blocks: 1 GB), runs `litehit replay` and `litehit query`, and sums
 the hits of the last half of the requests from the query's lines; all three count, by the wall clock. Then the peer,
 where its command is found, answers for the same budgets: `pip install kvcache-simulator==0.1.3`, best into an
-environment of its own. With 50,000 requests that takes some six minutes and 10 GB of memory, which are the peer's.
+environment of its own. With 50,000 requests that takes some nine minutes and 6 GB of memory, which are the peer's.
 
 Its hits are compared with ours where the definitions are the same. They are for a prefix in an LRU cache, whose leaves
 leave first, so `agree` must be `compared`. They are not for:
