@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from litehit.errors import RegistrationRefused, UnknownInstance, VariantAddressed
+from litehit.errors import RegistrationRefused, UnknownInstance
 from litehit.registry import InstanceConfig, Registry, is_glob
 
 IN_BAND_GROUP = "in-band"
@@ -125,9 +125,7 @@ class Registrations:
             UnknownInstance: as `resolve`.
             VariantAddressed: it is a variant, which has no requests of its own.
         """
-        base = self.registry.variant_base(instance_id)
-        if base is not None:
-            raise VariantAddressed(instance_id, base)
+        self.registry.refuse_variant(instance_id)
         return self.resolve(instance_id)
 
     def variants(self, instance_id: str) -> tuple[InstanceConfig, ...]:

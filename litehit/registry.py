@@ -88,13 +88,7 @@ class Registry:
         return tuple(
             one
             for config in self._listed
-            for one in (
-                config,
-                *(
-                    replace(variant, instance_id=variant_id(config.instance_id, variant.instance_id))
-                    for variant in self._variants.get(config.instance_id, ())
-                ),
-            )
+            for one in (config, *self._variants_of(config.instance_id, config.instance_id))
         )
 
     def globs_matching(self, instance_id: str) -> tuple[str, ...]:
@@ -128,10 +122,14 @@ class Registry:
             UnknownInstance: no registration covers it.
             VariantAddressed: it is a variant, which has no requests of its own.
         """
+        self.refuse_variant(instance_id)
+        return self.resolve(instance_id)
+
+    def refuse_variant(self, instance_id: str) -> None:
+        """Raise VariantAddressed for the id of a variant."""
         base = self.variant_base(instance_id)
         if base is not None:
             raise VariantAddressed(instance_id, base)
-        return self.resolve(instance_id)
 
     def variants(self, instance_id: str) -> tuple[InstanceConfig, ...]:
         """The variants of an instance, in the file's order; none of one that no registration covers."""
@@ -139,10 +137,7 @@ class Registry:
             entry = self.entry(instance_id)
         except UnknownInstance:
             return ()
-        return tuple(
-            replace(config, instance_id=variant_id(instance_id, config.instance_id))
-            for config in self._variants.get(entry.instance_id, ())
-        )
+        return self._variants_of(entry.instance_id, instance_id)
 
     def variant_base(self, instance_id: str) -> str | None:
         """The instance whose variant an id is; None where it is no variant's."""
@@ -165,6 +160,13 @@ class Registry:
             if pattern.match(instance_id):
                 return config
         raise UnknownInstance(instance_id)
+
+    def _variants_of(self, entry_id: str, instance_id: str) -> tuple[InstanceConfig, ...]:
+        """The variants of an entry, as those of an instance that it covers."""
+        return tuple(
+            replace(config, instance_id=variant_id(instance_id, config.instance_id))
+            for config in self._variants.get(entry_id, ())
+        )
 
 
 def is_glob(instance_id: str) -> bool:

@@ -12,11 +12,11 @@ from schemas.registry import (
     BlockTokens,
     CapacityGb,
     LinearStep,
-    LocationSpecs,
     Name,
+    StatedSpecs,
     TtlSeconds,
-    charged_once,
     only_coarser,
+    stated_charge,
 )
 
 
@@ -34,7 +34,7 @@ class RegisterEvent(BaseModel):
         description="tokens of one block as the producer hashed it, beside block_size_tokens; default: the same",
     )
     block_bytes: BlockBytes | None = None
-    location_specs: LocationSpecs | None = None
+    location_specs: StatedSpecs = None
     ttl_seconds: TtlSeconds | None = None
     enable_prefix_hash: bool | None = Field(
         default=None, description="keys are independent per-block hashes and must be chained"
@@ -52,12 +52,7 @@ class RegisterEvent(BaseModel):
             raise PydanticCustomError("block_missing", "needs block_size_tokens beside it; add it")
         return only_coarser(value, info)
 
-    @field_validator("location_specs")
-    @classmethod
-    def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        return charged_once(value, info, needed=False)
-
     @property
     def charge(self) -> int | None:
         """Bytes of one analysis block; None where it stays as it is."""
-        return self.block_bytes if self.location_specs is None else sum(self.location_specs.values())
+        return stated_charge(self.block_bytes, self.location_specs)

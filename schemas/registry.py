@@ -55,7 +55,7 @@ def _full_attention_only(value: int) -> int:
     return value
 
 
-def charged_once(specs: dict[str, int] | None, info: ValidationInfo, *, needed: bool) -> dict[str, int] | None:
+def _charged_once(specs: dict[str, int] | None, info: ValidationInfo, *, needed: bool) -> dict[str, int] | None:
     """Check location_specs against a block_bytes that was read before it."""
     if "block_bytes" not in info.data:
         return specs
@@ -80,6 +80,15 @@ def only_coarser(trace_block: int | None, info: ValidationInfo) -> int | None:
     return trace_block
 
 
+def _charged_once_at_most(specs: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
+    return _charged_once(specs, info, needed=False)
+
+
+def stated_charge(block_bytes: int | None, specs: dict[str, int] | None) -> int | None:
+    """Bytes of one analysis block; None where neither says it."""
+    return block_bytes if specs is None else sum(specs.values())
+
+
 LinearStep = Annotated[int, AfterValidator(_full_attention_only)]
 TtlSeconds = Annotated[
     Decimal,
@@ -97,6 +106,8 @@ LocationSpecs = Annotated[
     dict[Name, Positive],
     Field(description="instead of block_bytes: bytes of each part of the full group, summed"),
 ]
+StatedSpecs = Annotated[LocationSpecs | None, AfterValidator(_charged_once_at_most)]
+"""Where the charge may be left out."""
 
 
 class _Entry(BaseModel):
@@ -129,19 +140,14 @@ class VariantEntry(_Entry):
         default=None, description="tokens of one analysis block; another than the entry's needs a charge of its own"
     )
     block_bytes: BlockBytes | None = None
-    location_specs: LocationSpecs | None = Field(default=None, validate_default=True)
+    location_specs: StatedSpecs = None
     ttl_seconds: TtlSeconds | None = None
     capacity_gb: CapacityGb | None = None
-
-    @field_validator("location_specs")
-    @classmethod
-    def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        return charged_once(value, info, needed=False)
 
     @property
     def charge(self) -> int | None:
         """Bytes of one analysis block; None where it is the entry's."""
-        return self.block_bytes if self.location_specs is None else sum(self.location_specs.values())
+        return stated_charge(self.block_bytes, self.location_specs)
 
 
 class InstanceEntry(_Entry):
@@ -167,8 +173,8 @@ class InstanceEntry(_Entry):
 
     @field_validator("location_specs")
     @classmethod
-    def _charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
-        return charged_once(value, info, needed=True)
+    def _is_charged_once(cls, value: dict[str, int] | None, info: ValidationInfo) -> dict[str, int] | None:
+        return _charged_once(value, info, needed=True)
 
     @property
     def charge(self) -> int:

@@ -12,9 +12,8 @@ from litehit.request import Request
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
-from service.formats.naming import STATED, Naming
+from service.formats.naming import naming_by
 from service.formats.recognise import FIRST_LINES, recognise
-from service.instance_template import InstanceTemplate
 from service.reorder import NumberedLine, in_time_order
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files
@@ -118,7 +117,7 @@ def open_trace(
             f"format {format_name} is of records on the topic, which no file holds; "
             f"name one of {', '.join(LINE_FORMATS)}"
         )
-    naming = STATED if template is None else Naming(InstanceTemplate.parse(template))
+    naming = naming_by(template)
     if Path(name).is_dir():
         if format_name not in {AUTO, FormatName.WEKA}:
             raise OptionError(f"{name} is a folder, and format {format_name} lies in one file; name that")

@@ -15,14 +15,13 @@ from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
-from service.formats.naming import STATED, Naming
+from service.formats.naming import STATED, Naming, naming_by
 from service.formats.native import NativeFormat
 from service.formats.native_protobuf import NativeProtobufFormat
 from service.formats.sglang import SglangFormat
 from service.formats.tair import TairFormat
 from service.formats.tair_publisher import TairPublisherFormat
 from service.formats.weka import WekaFormat
-from service.instance_template import InstanceTemplate
 
 
 def make_formats(naming: Naming) -> dict[str, TraceFormat]:
@@ -76,7 +75,7 @@ def of_topic(name: FormatName, template: str | None = None, default_instance: st
     Raises:
         OptionError: the template is none.
     """
-    by_name = FORMATS if template is None else make_formats(Naming(InstanceTemplate.parse(template)))
+    by_name = _named_by(naming_by(template))
     return TopicFormats(by_name[name], by_name, default_instance)
 
 
@@ -108,6 +107,10 @@ def get(name: str, naming: Naming = STATED) -> TraceFormat:
         OptionError: there is none.
     """
     try:
-        return make_formats(naming)[name]
+        return _named_by(naming)[name]
     except KeyError:
         raise OptionError(f"format {name!r} is unknown; use one of {', '.join(FORMATS)}") from None
+
+
+def _named_by(naming: Naming) -> Mapping[str, TraceFormat]:
+    return FORMATS if naming is STATED else make_formats(naming)

@@ -99,6 +99,15 @@ STATED = Naming()
 """No template."""
 
 
+def naming_by(template: str | None) -> Naming:
+    """By a template of ids; None: by what records state.
+
+    Raises:
+        OptionError: the template is none.
+    """
+    return STATED if template is None else Naming(InstanceTemplate.parse(template))
+
+
 def _want(wanted: dict[str, Any], path: tuple[str, ...]) -> None:
     *objects, last = path
     for name in objects:

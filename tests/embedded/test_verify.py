@@ -61,17 +61,11 @@ def test_the_commands_find_a_running_deployment(
         assert shown[-1] == f"20 of {2 * (COUNT // 30)} dead letters: 20 malformed-json"
 
 
-def test_a_batch_that_came_twice_is_told_and_is_no_difference(
-    broker: EmbeddedBroker,
-    settings: Settings,
-    layout: TopicLayout,
-    run_worker: Run,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def abort_second_commit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Let the second commit of a worker at least once fail, when its facts are delivered; tells how many there were."""
     commits = 0
 
     def sometimes(*arguments: Any) -> object:
-        # The facts are delivered by then.
         nonlocal commits
         commits += 1
         if commits == 2:
@@ -79,12 +73,23 @@ def test_a_batch_that_came_twice_is_told_and_is_no_difference(
         return call_by_flag(*arguments)
 
     monkeypatch.setattr("service.lanes.at_least_once.call_by_flag", sometimes)
+    return lambda: commits
+
+
+def test_a_batch_that_came_twice_is_told_and_is_no_difference(
+    broker: EmbeddedBroker,
+    settings: Settings,
+    layout: TopicLayout,
+    run_worker: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commits = abort_second_commit(monkeypatch)
     with run_worker() as worker:
         for seed in (62, 63):
             worker.wait_until(harness.caught_up(send(broker, settings, seed)))
         with Verification(settings, broker.bootstrap, layout, worker.known) as verification:
             reports = list(verification.partitions())
-        assert commits > 2
+        assert commits() > 2
         assert sum(report.audited.repeated for report in reports) > 0
         assert sum(report.audited.facts for report in reports) == 2 * COUNT
         assert any("stand there again" in sentence for report in reports for sentence in report.unchecked)
@@ -116,16 +121,7 @@ def test_several_facts_a_request_may_stand_twice(
     entry = f'{{instance_id: "*", group: g, block_size_tokens: 4, block_bytes: 5, {variant}}}'
     path.write_text(f"groups: [{{name: g}}]\ninstances: [{entry}]\n", encoding="utf-8")
     known = Registry.load(path)
-    commits = 0
-
-    def sometimes(*arguments: Any) -> object:
-        nonlocal commits
-        commits += 1
-        if commits == 2:
-            raise BatchAborted("planted")
-        return call_by_flag(*arguments)
-
-    monkeypatch.setattr("service.lanes.at_least_once.call_by_flag", sometimes)
+    abort_second_commit(monkeypatch)
     with (
         harness.RunningWorker(settings, broker.bootstrap, layout, known) as worker,
         RunningArchiver(settings.model_copy(update={"segment_rows": 25}), broker.bootstrap, layout) as archiver,
