@@ -387,6 +387,12 @@ class ApiMetrics:
         # Groups of facts that are summed together: of one instance, block size and block bytes.
         groups = Gauge("litehit_index_groups", "Groups of facts summed by the index", registry=registry)
         groups.set_function(lambda: index_size().groups)
+        # Segments at the ends of partitions that are damaged: their facts are not summed, and nobody knows how many.
+        # Anything but 0 wants an operator; /query names the files, and why, in as_of.
+        unreadable = Gauge(
+            "litehit_index_unreadable_files", "Files at the store's end that can't be read", registry=registry
+        )
+        unreadable.set_function(lambda: index_size().unreadable)
         registry.register(_CapacityCollector(capacities))
 
     def answered(self, route: str, status: int, seconds: float) -> None:

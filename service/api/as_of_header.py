@@ -18,7 +18,8 @@ DESCRIPTIONS: dict[str, Any] = {
     AS_OF: {
         "description": "JSON: {topic: {generation: {partition: [start_offset, next_offset, ...]}}}, the facts looked "
         "at of each partition: all from `start_offset`, before which they expired, to before `next_offset`. What "
-        "follows are pairs: the offsets from the first to before the second are missing, for no segment holds them",
+        "follows are pairs: the offsets from the first to before the second are missing, for no segment holds them; "
+        "where the second is null, a file from the first on can't be read, and how many facts it holds is unknown",
         "schema": {"type": "string"},
     },
     OMITTED: {
@@ -41,7 +42,9 @@ def as_of_headers(chains: Sequence[PinnedChain]) -> dict[str, str]:
     for one in reversed(chains):
         key = one.chain.key
         partitions = shown.get(key.topic, {}).get(key.generation, {})
-        reach = {str(key.partition): [one.chain.start_offset, one.end_offset, *map(list, one.chain.missing)]}
+        unknown = [[offset, None] for offset in one.chain.unreadable_from]
+        missing = [*map(list, one.chain.missing), *unknown]
+        reach = {str(key.partition): [one.chain.start_offset, one.end_offset, *missing]}
         added = reach if partitions else {key.topic: {key.generation: reach}}
         length += len(_json(added))
         if length > MAX_LENGTH:

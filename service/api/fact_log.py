@@ -62,7 +62,7 @@ class FactLog:
         pinned = [PinnedChain(chain, tails.get(key, OpenTail())) for key, chain in chains.items()]
         generations = _generations(chains, tails)
         return sorted(
-            (one for one in pinned if one.end_offset),
+            (one for one in pinned if one.end_offset or one.chain.damaged_end),
             key=lambda one: (generations.index(_generation(one.chain.key)), one.chain.key.partition),
         )
 

@@ -61,12 +61,14 @@ class IndexSize:
         tail_facts: those of them that are held as rows.
         segments: segments counted.
         groups: groups of which there are facts.
+        unreadable: files at the ends of chains that can't be read; what they hold is not counted.
     """
 
     facts: int
     tail_facts: int
     segments: int
     groups: int
+    unreadable: int
 
 
 class FactIndex:
@@ -175,6 +177,7 @@ class FactIndex:
             tail_facts=sum(chain.tail.facts for chain in state.chains.values()),
             segments=sum(len(chain.segments) for chain in state.chains.values()),
             groups=self.groups(),
+            unreadable=sum(len(chain.extent.unreadable) for chain in state.chains.values()),
         )
 
     def segments(self) -> Collection[SegmentInfo]:

@@ -135,5 +135,6 @@ def _started(parts: Iterator[bytes]) -> Iterator[bytes]:
 def _as_of(request: Request, chains: Sequence[PinnedChain]) -> dict[str, str]:
     """Headers that say which facts an answer is about."""
     # Whole, and not only what the header has room for.
-    state = str([(one.chain.key, one.chain.start_offset, one.end_offset, one.chain.missing) for one in chains])
+    known = [(one.chain, one.end_offset) for one in chains]
+    state = str([(one.key, one.start_offset, end, one.missing, one.unreadable_from) for one, end in known])
     return {**validators(state_tag(request, state.encode())), **as_of_headers(chains)}

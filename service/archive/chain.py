@@ -130,6 +130,11 @@ class Chain:
         return tuple(error for error, place in places if place is not None and place[1] >= end)
 
     @property
+    def unreadable_from(self) -> tuple[int, ...]:
+        """Base offsets of `damaged_end`, ascending."""
+        return tuple(sorted(place[1] for one in self.damaged_end if (place := parse_path(one.path)) is not None))
+
+    @property
     def next_offset(self) -> int:
         """Base of the segment to come: where the last one, or what expired, ends; else 0. Holes do not move it.
 

@@ -18,7 +18,7 @@ from schemas.fact import RequestFact
 from service.api import fact_page
 from service.api.cursor import decode_cursor, encode_cursor
 from service.archive.reader import FactFilter
-from service.archive.segment import ChainKey
+from service.archive.segment import ChainKey, segment_path
 from tests.api_archive import ApiArchive
 from tests.api_doubles import Client
 from tests.archive_facts import made_fact
@@ -72,6 +72,17 @@ def test_pages_give_every_fact_once_as_it_stands_on_the_topic(archive: ApiArchiv
     assert all(one.content.count(b"\n") == limit for one in answers[:-1])
     reached = {"0": [0, 9], "1": [0, 5]}
     assert json.loads(answers[0].headers["litehit-as-of"]) == {FIRST.topic: {FIRST.generation: reached}}
+
+
+def test_a_file_that_cannot_be_read_is_told_in_the_headers(archive: ApiArchive, client: Client) -> None:
+    before = client.get("/facts").headers
+    place = ChainKey(FIRST.topic, FIRST.generation, 2)
+    archive.store.create(segment_path(place, 0), b"no Parquet")
+    archive.follow()
+    after = client.get("/facts").headers
+    (partitions,) = json.loads(after["litehit-as-of"])[FIRST.topic].values()
+    assert partitions == {"0": [0, 9], "1": [0, 5], "2": [0, 0, [0, None]]}
+    assert after["etag"] != before["etag"]
 
 
 def test_a_cursor_survives_merged_segments_and_waits_for_facts_to_come(archive: ApiArchive, client: Client) -> None:

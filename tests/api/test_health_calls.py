@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.answers import Waiting
+from service.api.chain_state import Extent
 from service.api.index import FactIndex
 from service.api.readiness import archive_waiting, lanes_waiting
 from service.archive.segment import ChainKey
@@ -118,6 +119,9 @@ def test_metrics_count_calls_by_route_and_show_the_index(index: FactIndex, conne
     assert samples["litehit_index_tail_facts",] == 2
     assert samples["litehit_index_segments",] == 0
     assert samples["litehit_index_groups",] == 2
+    assert samples["litehit_index_unreadable_files",] == 0
+    index.follow([], (), {CHAIN: Extent(unreadable=("a.parquet: it is cut off", "b.parquet: it is cut off"))})
+    assert "litehit_index_unreadable_files 2.0" in client.get("/metrics").text
 
 
 def test_metrics_as_openmetrics_for_a_scraper_that_asks(client: Client) -> None:

@@ -210,6 +210,12 @@ def test_buckets_cover_the_span_once(call: Call, hours: float) -> None:
         ({"newest": None}, "wait", "Ready; no facts yet"),
         ({"factsBehind": 2, "requestsBehind": 1}, "behind", "3 records behind, catching up; newest request 5 s ago"),
         ({"factsBehind": None}, "good", "Level with the store; newest request 5 s ago"),
+        ({"unreadable": ["x"]}, "bad", "Not whole: 1 file of the store can't be read (Status says what to do)"),
+        (
+            {"unreadable": ["x", "y"], "newest": None, "factsBehind": 3},
+            "bad",
+            "Not whole: 2 files of the store can't be read (Status says what to do)",
+        ),
         ({"failure": "no answer"}, "bad", "Not up to date: no answer; the numbers are 3 s old. Trying again."),
         (
             {"readiness": {"ready": False, "waiting": [{"component": "api", "detail": "x"}] * 3}},
@@ -219,13 +225,14 @@ def test_buckets_cover_the_span_once(call: Call, hours: float) -> None:
     ],
 )
 def test_freshness_in_words(call: Call, about: dict[str, Any], level: str, text: str) -> None:
-    usual = {
+    usual: dict[str, Any] = {
         "failure": None,
         "answeredAt": 1_773_000_002_000,
         "readiness": {"ready": True, "waiting": []},
         "newest": "2026-03-08T20:00:00.000000000Z",
         "factsBehind": 0,
         "requestsBehind": 0,
+        "unreadable": [],
         "now": 1_773_000_005_000,
     }
     assert call("freshness", "freshness", {**usual, **about}) == {"level": level, "text": text}

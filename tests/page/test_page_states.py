@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from schemas.answers import Waiting
 from schemas.dead_letter import Reason
+from service.api.chain_state import Extent
 from service.lanes.counts import LaneCounts
 from tests.page.conftest import Keep, OpenPage, Serve
 from tests.page_harness import CHAIN, Served, lanes_of, made_facts, serving_index
@@ -102,6 +103,27 @@ def test_how_far_behind(serve: Serve, open_page: OpenPage) -> None:
     page.clock.fast_forward(6000)
     expect(page.locator("#freshness")).to_contain_text("Level with the store; newest request")
     expect(page.locator("#state-details")).to_contain_text("not known here: this process follows the store")
+
+
+def test_a_file_that_cannot_be_read_says_what_to_do(serve: Serve, open_page: OpenPage, picture: Keep) -> None:
+    served = serve()
+    served.append(made_facts(300))
+    why = "facts/litehit.facts/generation-1/00000/00000000000000000300.parquet: it is no Parquet file"
+    served.index.follow([], (), {CHAIN: Extent(unreadable=(why,))})
+    page = open_page(served, charts=True)
+    expect(page.locator("#freshness")).to_have_text(
+        "Not whole: 1 file of the store can't be read (Status says what to do)"
+    )
+    expect(page.locator("#headline")).to_contain_text("hit rate at")
+    expect(page.locator("#state-details")).to_contain_text(
+        "Files that can't be read1: what they hold is not counted, and how much that is is unknown. Copy"
+    )
+    expect(page.locator("#state-details")).to_contain_text(why)
+    picture(page, "unreadable")
+    served.index.follow([], (), {CHAIN: Extent()})
+    page.clock.fast_forward(6000)
+    expect(page.locator("#freshness")).to_contain_text("Up to date")
+    expect(page.locator("#state-details")).to_contain_text("Files that can't be readnone")
 
 
 def test_what_the_lanes_of_this_process_know(serve: Serve, open_page: OpenPage) -> None:

@@ -7,7 +7,8 @@ from service.api.as_of_header import AS_OF, MAX_LENGTH, OMITTED, as_of_headers
 from service.api.fact_log import PinnedChain
 from service.api.open_facts import OpenTail
 from service.archive.chain import Chain
-from service.archive.segment import ChainKey, SegmentInfo
+from service.archive.errors import SegmentError
+from service.archive.segment import ChainKey, SegmentInfo, segment_path
 
 
 def pinned(generation: str, partition: int, *spans: tuple[int, int]) -> PinnedChain:
@@ -29,6 +30,14 @@ def test_each_partition_says_what_was_looked_at() -> None:
     assert json.loads(headers[AS_OF]) == {
         "litehit.facts": {"old": {"0": [0, 7]}, "new": {"0": [0, 12, [4, 6], [8, 9]], "1": [4, 9]}}
     }
+
+
+def test_files_behind_the_end_that_cannot_be_read_are_told_by_their_offset() -> None:
+    key = ChainKey("litehit.facts", "g", 0)
+    damaged = [SegmentError(segment_path(key, base), "no footer") for base in (9, 2, 12)]
+    chain = Chain.of(key, [SegmentInfo(key, 0, 1, 1, 0, 9), SegmentInfo(key, 4, 9, 5, 0, 9)], damaged)
+    headers = as_of_headers([PinnedChain(chain, OpenTail())])
+    assert json.loads(headers[AS_OF]) == {"litehit.facts": {"g": {"0": [0, 9, [1, 4], [9, None], [12, None]]}}}
 
 
 def test_the_oldest_generations_are_left_out_where_there_are_many() -> None:

@@ -91,6 +91,11 @@ export function newestTime(answer) {
   return times.length ? times.reduce((a, b) => (a > b ? a : b)) : null;
 }
 
+/** Why files at the end of partitions can't be read; what they hold is not counted. */
+export function unreadableFiles(answer) {
+  return answer.as_of.flatMap((one) => one.unreadable);
+}
+
 /** Facts in the topic that are not counted; null where no partition's lag is known. */
 export function factsBehind(answer) {
   const lags = answer.as_of.map((one) => one.lag).filter((lag) => lag !== null);

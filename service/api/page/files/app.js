@@ -1,7 +1,9 @@
 // The page: what is chosen, what was answered, and the round of asking and showing.
 
 import { CallFailed, address, ask, askMetrics, askReadiness } from "./api.js";
-import { chargesOf, factsBehind, modelsOf, newestTime, outcome, partOf, slotsOf } from "./answers.js";
+import {
+  chargesOf, factsBehind, modelsOf, newestTime, outcome, partOf, slotsOf, unreadableFiles,
+} from "./answers.js";
 import { curveFigure, trafficFigure } from "./chart.js";
 import { bindControls, showControls } from "./controls.js";
 import { curvesCsv } from "./csv.js";
@@ -131,6 +133,7 @@ function showAll() {
       readiness: page.readiness,
       newest: page.newest,
       factsBehind: shown === null ? null : factsBehind(shown.sides[0].query),
+      unreadable: shown === null ? [] : unreadableFiles(shown.sides[0].query),
       requestsBehind: metrics.requestsBehind,
       deadLetters: metrics.deadLetters,
       now: Date.now(),

@@ -9,7 +9,7 @@ import { bothTimes } from "./windows.js";
  * `failure` is why the last refresh failed, null if it did not; `answeredAt` when numbers last came, null if never.
  * `level` is one of good, behind, bad, wait.
  */
-export function freshness({ failure, answeredAt, readiness, newest, factsBehind, requestsBehind, now }) {
+export function freshness({ failure, answeredAt, readiness, newest, factsBehind, requestsBehind, unreadable, now }) {
   if (failure !== null) {
     const since = answeredAt === null ? "" : `; the numbers are ${age((now - answeredAt) / 1000)} old`;
     return { level: "bad", text: `Not up to date: ${failure}${since}. Trying again.` };
@@ -20,6 +20,9 @@ export function freshness({ failure, answeredAt, readiness, newest, factsBehind,
     const more = others.length ? ` (and ${others.length} more, below)` : "";
     return { level: "wait", text: `Not ready: ${first.detail}${more}` };
   }
+  if (unreadable.length) {
+    return { level: "bad", text: `Not whole: ${files(unreadable)} of the store can't be read (Status says what to do)` };
+  }
   if (newest === null) return { level: "wait", text: "Ready; no facts yet" };
   const last = `newest request ${age((now - Date.parse(newest)) / 1000)} ago`;
   const behind = (factsBehind ?? 0) + (requestsBehind ?? 0);
@@ -29,7 +32,7 @@ export function freshness({ failure, answeredAt, readiness, newest, factsBehind,
 }
 
 /** The same in detail: a list of [term, sentence]. */
-export function freshnessDetails({ readiness, newest, factsBehind, requestsBehind, deadLetters }) {
+export function freshnessDetails({ readiness, newest, factsBehind, requestsBehind, unreadable, deadLetters }) {
   const waiting = readiness === null || readiness.ready ? [] : readiness.waiting;
   return [
     ["Service", waiting.length ? waiting.map((one) => `${one.component}: ${one.detail}`).join("; ") : "ready"],
@@ -53,5 +56,17 @@ export function freshnessDetails({ readiness, newest, factsBehind, requestsBehin
           ? "0"
           : `${count(deadLetters)}: these records count nowhere; litehit dead-letters show says why`,
     ],
+    [
+      "Files that can't be read",
+      unreadable.length
+        ? `${count(unreadable.length)}: what they hold is not counted, and how much that is is unknown. Copy them back ` +
+          "from a backup, or restart the service that archives: it archives again what the topic still holds. " +
+          unreadable.join("; ")
+        : "none",
+    ],
   ];
+}
+
+function files(unreadable) {
+  return unreadable.length === 1 ? "1 file" : `${count(unreadable.length)} files`;
 }
