@@ -20,7 +20,8 @@ ServiceError
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
 │   └── Undeliverable      ... because Kafka refuses one of its records for good
 └── ProducerFailed         the producer is of no more use; the process must end
-    └── Fenced             ... because a newer process uses its transactional id
+    ├── Fenced             ... because a newer process uses its transactional id
+    └── TransactionUnknown ... because Kafka has not begun the transaction that was to end
 """
 
 from __future__ import annotations
@@ -180,3 +181,7 @@ class ProducerFailed(ServiceError):
 
 class Fenced(ProducerFailed):
     """A newer process uses the same transactional id."""
+
+
+class TransactionUnknown(ProducerFailed):
+    """Kafka has not begun the transaction that was to end, or has ended it already."""

@@ -10,7 +10,7 @@ import structlog
 from confluent_kafka import KafkaException, Producer
 
 from service.crash_points import CrashPoint, crash_point
-from service.errors import BatchAborted
+from service.errors import BatchAborted, TransactionUnknown
 from service.lanes.bounded_call import NotReturned, bounded
 from service.lanes.membership import GroupIdentity
 from service.lanes.producing import CALL_SECONDS, Deliveries, call_by_flag, produce, producer_config
@@ -64,7 +64,7 @@ class ExactlyOnce:
         except BatchAborted as cause:
             self._abort(cause)
         except NotReturned:
-            self._replace_producer()
+            self._replace_producer(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s")
 
     def close(self) -> None:
         """Purge the producer and abort what is open."""
@@ -82,16 +82,21 @@ class ExactlyOnce:
             )
         )
 
-    def _replace_producer(self) -> NoReturn:
+    def _replace_producer(self, reason: str) -> NoReturn:
         """Go on with a new producer, which fences the one that is left behind and aborts its transaction."""
-        log.warning("producer_replaced", waited_seconds=_PATIENCE_SECONDS)
+        log.warning("producer_replaced", reason=reason)
         self._deliveries = Deliveries()
         self._producer = Producer(self._config)
         self.open()
-        raise BatchAborted(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s; a new producer goes on")
+        raise BatchAborted(f"{reason}; a new producer goes on")
 
     def _abort(self, cause: BatchAborted) -> NoReturn:
-        self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
+        try:
+            self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
+        except TransactionUnknown as error:
+            # While the coordinator still ends the transaction before, it puts off beginning this one; librdkafka asks
+            # to end it all the same (confluentinc/librdkafka#4849).
+            self._replace_producer(f"{cause}, and the abort was refused: {error}")
         # A refused record shows as a failed delivery; the call that stumbled over it knows only that one failed.
         raise self._deliveries.failure() or cause
 

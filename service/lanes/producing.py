@@ -10,7 +10,7 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas.dead_letter import SOURCE_HEADER
-from service.errors import BatchAborted, Fenced, ProducerFailed, Undeliverable
+from service.errors import BatchAborted, Fenced, ProducerFailed, TransactionUnknown, Undeliverable
 from service.record_limits import MAX_RECORD_BYTES, how_to_raise
 from service.records import OutputRecord
 from service.settings import Settings
@@ -96,7 +96,7 @@ def raise_if_fatal(error: KafkaError) -> None:
             f"transaction_timeout_seconds (LITEHIT_TRANSACTION_TIMEOUT_SECONDS), so start the process again"
         )
     if error.fatal() or error.code() == KafkaError._FATAL:
-        raise ProducerFailed(error.str())
+        raise (TransactionUnknown if error.code() == KafkaError.INVALID_TXN_STATE else ProducerFailed)(error.str())
 
 
 class Deliveries:

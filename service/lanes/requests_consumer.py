@@ -23,7 +23,7 @@ _STATISTICS_MS = 1000
 
 
 class GroupListener(Protocol):
-    """What the group tells; called inside `poll` and `close`, so never amid a batch."""
+    """What the group tells; called inside `poll` and `close`, so never while a lane processes."""
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """These partitions are this member's from now on; they are paused."""

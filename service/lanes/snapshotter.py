@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
@@ -71,12 +71,14 @@ class Snapshotter:
         course = self._courses.get(partition)
         return None if course is None else course.newest
 
-    def take_one(self, lanes: Iterable[Lane]) -> None:
+    def is_due(self, lanes: Collection[Lane]) -> bool:
+        """Whether `take_one` would take a snapshot; asked at any time, also when the lanes are ahead of the commits."""
+        return (self._writing is None or self._writing.done()) and any(map(self._is_due, lanes))
+
+    def take_one(self, lanes: Collection[Lane]) -> None:
         """Take the snapshot that is due for longest, if any is and none is being written."""
-        if self._writing is not None and not self._writing.done():
-            return
-        due = [lane for lane in lanes if self._is_due(lane)]
-        if due:
+        if self.is_due(lanes):
+            due = filter(self._is_due, lanes)
             self._take(min(due, key=lambda lane: self._courses[lane.partition].tried_at))
 
     def take_all(self, lanes: Iterable[Lane]) -> None:

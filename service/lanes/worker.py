@@ -1,4 +1,4 @@
-"""The lanes of one process: poll, feed each partition's lane, hand over, again."""
+"""The lanes of one process: poll, feed each partition's lane, hand over beside the next poll, again."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from litehit.registry import Registry
 from service import formats
 from service.archive.errors import StoreError
 from service.archive.store import Store
-from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted, CoreChanged, TooManyDeadLetters, Undeliverable
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.committed import Position, RequestsTopic
 from service.lanes.dead_letter_log import DeadLetterLog
 from service.lanes.exactly_once import ExactlyOnce
-from service.lanes.lane import Lane, LaneOutput, LaneTargets
+from service.lanes.handover import Handover, ProcessedBatch, Share
+from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.pooling import check_pooling
 from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
+from service.lanes.reading import ReadRecord
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Seat
@@ -34,17 +35,17 @@ from service.lanes.snapshots import Snapshots
 from service.lanes.snapshotter import Snapshotter
 from service.lanes.status import LanesStatus
 from service.lanes.topic_guard import TopicGuard
-from service.lanes.transaction import MicroBatch, Transaction
+from service.lanes.transaction import Transaction
 from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
-from service.records import OutputRecord, SourceRecord
+from service.records import SourceRecord
 from service.settings import Settings
 from service.topic_watch import TopicWatch
 from service.topics import TopicLayout
 
 log = structlog.get_logger()
 
-_STATUS_SECONDS = 0.2
+_STATUS_SECONDS = 0.5
 _SWITCH_SECONDS = 0.0002
 """After so long a thread of the process gives way to another that waits for the interpreter.
 
@@ -63,7 +64,8 @@ class LanesWorker:
         registry: the instances that are known.
         metrics: counts what is handed over.
         store: where the lanes' snapshots are.
-        hold: on the embedded broker, True while facts must not come faster; the worker then only polls.
+        hold: on the embedded broker, True while facts must not come faster; the worker then only polls. Asked between
+            batches, when none is being handed over.
         facts_window: on the embedded broker, counts the facts that it took.
         watch: on Kafka, tells whether the requests topic is still the same.
     """
@@ -76,7 +78,7 @@ class LanesWorker:
         registry: Registry,
         metrics: LanesMetrics,
         store: Store,
-        hold: Callable[[], bool] = lambda: False,
+        hold: Callable[[], bool] | None = None,
         facts_window: LagWindow | None = None,
         watch: TopicWatch | None = None,
     ) -> None:
@@ -99,6 +101,7 @@ class LanesWorker:
         self._ahead = ReadAhead(guard, topic_formats, settings.batch_bytes)
         self._consumer = RequestsConsumer(settings, bootstrap, listener=self)
         self._transaction = self._choose_transaction(bootstrap, facts_window)
+        self._handover = Handover(self._transaction)
         self._snapshots = Snapshots(store, self._topic)
         restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane, settings.routing)
         self._usher = Usher(self._topic, self._consumer, restorer, self._begin)
@@ -136,18 +139,18 @@ class LanesWorker:
                 waiting = coming if polled.full else None
                 if waiting is None:
                     self._handle(coming.result())
-                self._snapshotter.take_one(self._lanes().values())
-                self._usher.step(self._seats)
-                self._publish_status(idle=not polled.records)
+                self._look_around(idle=not polled.records)
+            self._settle()
         except BaseException:
             self._seats.clear()  # a lane may be ahead of what is committed
             raise
         finally:
             self._ended = True
             self._ahead.close()
+            self._handover.close()
             self._transaction.close()
             self._consumer.close()  # which revokes the partitions
-            self._publish_status(idle=True)
+            self._publish_status()
         if self._settings.embedded:
             self._forget_snapshots()
 
@@ -159,7 +162,8 @@ class LanesWorker:
         self._seats.update((partition, Seat(partition)) for partition in partitions)
 
     def revoked(self, partitions: Sequence[int]) -> None:
-        """Give up seats. All they have processed is committed, so the next owner may go on from here."""
+        """Give up seats. All they have processed is committed then, so the next owner may go on from here."""
+        self._settle()
         if not self._settings.embedded:  # whose topics end with this process
             lanes = self._lanes()
             self._snapshotter.take_all([lanes[partition] for partition in partitions if partition in lanes])
@@ -167,6 +171,7 @@ class LanesWorker:
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Drop seats."""
+        self._settle()
         for partition in partitions:
             self._seats.pop(partition, None)
 
@@ -186,8 +191,7 @@ class LanesWorker:
 
         def still_reads(partition: int) -> bool:
             # What came in for a partition that is gone, or begins again, is read again by whoever does.
-            seat = self._seats.get(partition)
-            return seat is not None and seat.lane is not None and seat.lane is poll.lanes.get(partition)
+            return self._feeds(partition, poll.lanes.get(partition))
 
         for batch in poll.batches:
             mine = {partition: records for partition, records in batch.items() if still_reads(partition)}
@@ -198,61 +202,96 @@ class LanesWorker:
                 try:
                     self._seats[partition].reached_end(offset)
                 except CoreChanged as error:
+                    self._settle()
                     self._usher.refuse(self._seats[partition], error)
+        if poll.gone:
+            self._settle()
         for partition in filter(still_reads, poll.gone):
             # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
             self._send_waiting(self._seats[partition])
 
     def _stop_all(self, fault: str) -> None:
+        self._settle()
         for seat in self._seats.values():
             self._usher.stop_seat(seat, f"{self._topic.name}/{seat.partition}: {fault}")
 
+    def _look_around(self, *, idle: bool) -> None:
+        """What is done between batches, and needs what was processed to be committed."""
+        lanes = self._lanes().values()
+        told = idle or time.monotonic() - self._status_at >= _STATUS_SECONDS
+        if told or self._snapshotter.is_due(lanes):
+            self._settle()
+            self._snapshotter.take_one(self._lanes().values())
+        self._usher.step(self._seats)
+        if told:
+            self._publish_status()
+
     def _process(self, batches: ReadBatch) -> None:
-        """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction."""
+        """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction.
+
+        They are taken while the lanes process the batch after it, up to the end of that one's step 1.
+        """
         began = time.monotonic()
-        outputs: list[OutputRecord] = []
-        positions: dict[int, Position] = {}
-        handed_over: dict[int, LaneOutput] = {}
+        shares: dict[int, Share] = {}
         for partition, records in batches.items():
-            seat = self._seats[partition]
-            if isinstance(records, ReadFailure):
-                self._halt(seat, records.first, records.error)
-                continue
-            try:
-                output = seat.process(records)  # 1.
-            except TooManyDeadLetters as error:
-                self._usher.stop_seat(seat, str(error))
-                continue
-            except CoreChanged as error:
-                self._usher.refuse(seat, error)
-                continue
-            except Exception as error:
-                self._halt(seat, records[0].source, error)
-                continue
-            if output is not None:
-                outputs += output.facts
-                outputs += output.dead_letters
-                positions[partition] = Position.of(records[-1].source.offset + 1, self._topic, seat.history)
-                handed_over[partition] = output
-        if not positions:
-            return
-        crash_point(CrashPoint.BEFORE_PRODUCE)
+            share = self._process_share(self._seats[partition], records)  # 1.
+            if share is not None:
+                shares[partition] = share
+        self._settle()
+        # What was made by a lane that was dropped meanwhile follows from what was aborted.
+        shares = {partition: share for partition, share in shares.items() if self._feeds(partition, share.lane)}
+        if shares:
+            self._handover.begin(ProcessedBatch(self._topic.name, shares, began))
+
+    def _process_share(self, seat: Seat, records: Sequence[ReadRecord] | ReadFailure) -> Share | None:
+        """Step 1 of one lane; None where there is nothing to hand over."""
+        lane = seat.lane
+        if lane is None:
+            return None  # dropped when the batch before was settled, for the fault of a lane
+        if isinstance(records, ReadFailure):
+            self._halt(seat, records.first, records.error)
+            return None
         try:
-            self._transaction.commit(MicroBatch(outputs, self._topic.name, positions))
-        except BatchAborted as error:
-            self._rebuild(positions, error)  # 5.
+            output = seat.process(records)
+        except TooManyDeadLetters as error:
+            self._settle()
+            self._usher.stop_seat(seat, str(error))
+        except CoreChanged as error:
+            self._settle()
+            self._usher.refuse(seat, error)
+        except Exception as error:
+            self._halt(seat, records[0].source, error)
+        else:
+            if output is not None:
+                next_offset = records[-1].source.offset + 1
+                return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
+        return None
+
+    def _settle(self) -> None:
+        """Wait for what is being handed over, and note how that ended.
+
+        Called before a seat is given another state, and wherever all that was processed must be committed.
+        """
+        settled = self._handover.settle()
+        if settled is None:
             return
-        crash_point(CrashPoint.AFTER_COMMIT)
+        shares = settled.batch.shares
+        if settled.aborted is not None:
+            self._rebuild(shares, settled.aborted)  # 5.
+            return
         # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
         self._usher.succeeded()
-        for partition, output in handed_over.items():
-            self._seats[partition].handed_over(output.counts)
-            self._metrics.handed_over(partition, output.counts)
-            self._dead_letter_log.note(output.dead_letters)
-        self._metrics.batch(sum(one.counts.consumed for one in handed_over.values()), time.monotonic() - began)
+        for partition, share in shares.items():
+            counts = share.output.counts
+            self._seats[partition].handed_over(counts)
+            self._metrics.handed_over(partition, counts)
+            self._dead_letter_log.note(share.output.dead_letters)
+        consumed = sum(share.output.counts.consumed for share in shares.values())
+        self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
 
     def _halt(self, seat: Seat, first: SourceRecord, error: Exception) -> None:
         """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
+        self._settle()
         log.error("lane_failed", partition=seat.partition, first_offset=first.offset, exc_info=error)
         self._usher.stop_seat(seat, f"{type(error).__name__} at or after {first.source}: {error}")
 
@@ -301,6 +340,11 @@ class LanesWorker:
         window, routing = self._settings.repeats_window, self._settings.routing
         return Lane(partition, self._registry, self._targets, self._limits, window, restored, routing)
 
+    def _feeds(self, partition: int, lane: Lane | None) -> bool:
+        """Whether a lane is still the one that a partition's records go to."""
+        seat = self._seats.get(partition)
+        return seat is not None and seat.lane is not None and seat.lane is lane
+
     def _lanes(self) -> dict[int, Lane]:
         """The lanes that work, by partition: those of the seats that are READING."""
         return {partition: seat.lane for partition, seat in self._seats.items() if seat.lane is not None}
@@ -313,6 +357,9 @@ class LanesWorker:
             log.warning("snapshots_left_behind", error=str(error))
 
     def _follow_hold(self) -> None:
+        if self._hold is None:
+            return
+        self._settle()
         holding = self._hold()
         if holding == self._holding:
             return
@@ -323,14 +370,12 @@ class LanesWorker:
         else:
             self._consumer.resume(reading)
 
-    def _publish_status(self, *, idle: bool) -> None:
-        now = time.monotonic()
-        if idle or now - self._status_at >= _STATUS_SECONDS:
-            self._status_at = now
-            seats = sorted(self._seats.items())
-            self._status = LanesStatus(
-                self._assigned, tuple(seat.status(self._snapshotter.newest(at)) for at, seat in seats)
-            )
+    def _publish_status(self) -> None:
+        self._status_at = time.monotonic()
+        seats = sorted(self._seats.items())
+        self._status = LanesStatus(
+            self._assigned, tuple(seat.status(self._snapshotter.newest(at)) for at, seat in seats)
+        )
 
     def _choose_transaction(self, bootstrap: str, facts_window: LagWindow | None) -> Transaction:
         settings = self._settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from service.errors import BatchAborted, Fenced, ProducerFailed, Undeliverable
+from service.errors import BatchAborted, Fenced, ProducerFailed, TransactionUnknown, Undeliverable
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.committed import Position
 from service.lanes.exactly_once import ExactlyOnce
@@ -142,6 +142,19 @@ def test_a_call_that_never_returns_is_left_behind_with_its_producer(
     assert facts(mock)[-1] == b"fact 1"
 
 
+@pytest.mark.filterwarnings("ignore:Producer abort_transaction failed:RuntimeWarning")
+def test_an_abort_of_what_kafka_has_not_begun_leads_to_a_new_producer(
+    mock: MockCluster, exactly_once: ExactlyOnce
+) -> None:
+    exactly_once.open()
+    mock.fail(Api.TXN_OFFSET_COMMIT, KafkaError.ILLEGAL_GENERATION)
+    mock.fail(Api.END_TXN, KafkaError.INVALID_TXN_STATE)
+    with pytest.raises(BatchAborted, match="a new producer goes on"):
+        exactly_once.commit(batch(0))
+    exactly_once.commit(batch(1))
+    assert facts(mock)[-1] == b"fact 1"
+
+
 @pytest.mark.parametrize(
     ("api", "code", "expected"),
     [
@@ -184,7 +197,7 @@ def hand_over_at_last(transaction: Transaction, wanted: MicroBatch) -> None:
         (Api.END_TXN, KafkaError.INVALID_PRODUCER_EPOCH, Fenced),
         (Api.END_TXN, KafkaError.PRODUCER_FENCED, Fenced),
         (Api.ADD_OFFSETS_TO_TXN, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ProducerFailed),
-        (Api.END_TXN, KafkaError.INVALID_TXN_STATE, ProducerFailed),
+        (Api.END_TXN, KafkaError.INVALID_TXN_STATE, TransactionUnknown),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Producer abort_transaction failed:RuntimeWarning")

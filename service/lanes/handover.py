@@ -1,0 +1,111 @@
+"""Handing over in the background: one micro-batch is on its way to Kafka while lanes process the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from service.crash_points import CrashPoint, crash_point
+from service.errors import BatchAborted
+from service.lanes.committed import Position
+from service.lanes.lane import Lane, LaneOutput
+from service.lanes.transaction import MicroBatch, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one lane made of its records of a batch.
+
+    Attributes:
+        lane: that made it.
+        output: facts, dead letters, counts.
+        position: where the partition's next batch begins.
+    """
+
+    lane: Lane
+    output: LaneOutput
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedBatch:
+    """A micro-batch that lanes have processed.
+
+    Attributes:
+        topic: name of the requests topic.
+        shares: by partition.
+        began: when the first lane began with it, in monotonic seconds.
+    """
+
+    topic: str
+    shares: Mapping[int, Share]
+    began: float = field(default_factory=time.monotonic)
+
+    def micro_batch(self) -> MicroBatch:
+        """What goes to Kafka."""
+        outputs = [
+            record
+            for share in self.shares.values()
+            for records in (share.output.facts, share.output.dead_letters)
+            for record in records
+        ]
+        return MicroBatch(outputs, self.topic, {partition: share.position for partition, share in self.shares.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a handing over ended.
+
+    Attributes:
+        batch: that was handed over.
+        aborted: why it was not; None where all of it is in Kafka.
+    """
+
+    batch: ProcessedBatch
+    aborted: BatchAborted | None
+
+
+class Handover:
+    """A thread that hands over, a batch at a time; everything but its work is done in the worker's own thread.
+
+    Args:
+        transaction: the way batches are handed over.
+    """
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="handover")
+        self._under_way: tuple[ProcessedBatch, Future[None]] | None = None
+
+    def begin(self, batch: ProcessedBatch) -> None:
+        """Begin to hand over a batch; the one before must be settled."""
+        if self._under_way is not None:
+            raise AssertionError("a batch was to be handed over while another was")
+        self._under_way = batch, self._thread.submit(self._hand_over, batch)
+
+    def settle(self) -> Settled | None:
+        """Wait for the batch under way; None where there is none.
+
+        Raises:
+            ProducerFailed: this process can hand over nothing any more.
+        """
+        if self._under_way is None:
+            return None
+        (batch, future), self._under_way = self._under_way, None
+        try:
+            future.result()
+        except BatchAborted as error:
+            return Settled(batch, error)
+        return Settled(batch, None)
+
+    def close(self) -> None:
+        """End the thread; a batch that was not settled is left to the transaction's `close` and its successor."""
+        self._under_way = None
+        self._thread.shutdown()
+
+    def _hand_over(self, batch: ProcessedBatch) -> None:
+        crash_point(CrashPoint.BEFORE_PRODUCE)
+        self._transaction.commit(batch.micro_batch())
+        crash_point(CrashPoint.AFTER_COMMIT)
