@@ -4,6 +4,7 @@ LiteHitError
 ├── InvalidRequest         a request breaks a rule of preprocessing (also a ValueError)
 │   ├── LengthMismatch     number of keys and input length disagree
 │   │   └── RoundedUpMismatch  the same, of keys that cover a partial last block too
+│   ├── PromptTooLong      a request is longer than any is
 │   ├── TraceBlockMismatch  the trace's block size is not the registered one
 │   └── CoarseningError    block_size_tokens is no positive multiple of trace_block_size_tokens
 ├── UnknownInstance        no registration covers an instance id
@@ -70,6 +71,23 @@ class RoundedUpMismatch(LengthMismatch):
             f"{field} has {keys} keys, but input_length {input_token_len} has {blocks} blocks of "
             f"{trace_block_size_tokens} tokens (rounded up); send one key for each block, the partial last one "
             f"included, or state the block_size",
+        )
+
+
+class PromptTooLong(InvalidRequest):
+    """A request's length is none that a prompt has.
+
+    Attributes:
+        tokens: its length, as stated or derived.
+        limit: what is taken at most.
+    """
+
+    def __init__(self, tokens: int, limit: int) -> None:
+        self.tokens = tokens
+        self.limit = limit
+        super().__init__(
+            f"input_token_len {tokens:,} is more than {limit:,}; send the prompt's length in tokens, and see whether "
+            f"the registered block size (trace_block_size_tokens; without it block_size_tokens) is in tokens too"
         )
 
 

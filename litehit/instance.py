@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from litehit.core import LiteHit
+from litehit.errors import PromptTooLong
 from litehit.facts import FactBatch
 from litehit.prepared import Prepared
 from litehit.preprocess import denominator
 from litehit.registry import InstanceConfig
-from litehit.request import RequestBatch
+from litehit.request import MAX_INPUT_TOKENS, RequestBatch
 
 
 class InstanceEngine:
@@ -29,8 +30,11 @@ class InstanceEngine:
 
         Raises:
             LengthMismatch: the number of keys is not the number of full trace blocks in the stated length.
+            PromptTooLong: it has more than `MAX_INPUT_TOKENS`.
         """
-        denominator(key_count, input_token_len, self.config.trace_block_size_tokens)
+        tokens = denominator(key_count, input_token_len, self.config.trace_block_size_tokens)
+        if tokens > MAX_INPUT_TOKENS:
+            raise PromptTooLong(tokens, MAX_INPUT_TOKENS)
 
     def process(self, requests: RequestBatch) -> FactBatch:
         """Turn requests into facts, in order, and commit their blocks.

@@ -12,6 +12,9 @@ from litehit.curves import Int64Array
 from litehit.errors import OptionError, TraceBlockMismatch
 from litehit.rounding import keys_of_full_blocks
 
+MAX_INPUT_TOKENS = 2**40
+"""Of one request. No prompt comes near it, and sums over millions of such requests stay within 64 bits."""
+
 
 def check_instance_option(instance_id: str) -> None:
     """Check an instance id that was given as an option, so that records and files can carry it.

@@ -50,7 +50,7 @@ class RequestEvent(BaseModel):
     input_token_len: Int64 = Field(
         default=0,
         validation_alias=AliasChoices("input_token_len", "input_len"),
-        description="prompt length in tokens; absent or <= 0: number of keys times the trace block size",
+        description="prompt length in tokens, 2**40 at most; absent or <= 0: number of keys times the trace block size",
     )
     trace_block_size_tokens: Annotated[Int64, Field(ge=1)] | None = Field(
         default=None, description="tokens of a key's block; where it is sent it must be the registered one"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow.parquet as pq
 
+from litehit.request import MAX_INPUT_TOKENS
 from service.api.pages import RowGroups
 from service.api.rows import FactRows
 from service.archive.errors import SegmentError
@@ -75,7 +76,9 @@ class ParquetReader:
                 waiting.append(place)
                 rows += footer.row_group(place).num_rows
                 if rows >= CHUNK_ROWS or place == places[-1]:
-                    yield FactRows.from_table(file.read_row_groups(waiting, columns=_COLUMNS, use_threads=False))
+                    read = FactRows.from_table(file.read_row_groups(waiting, columns=_COLUMNS, use_threads=False))
+                    _check_sizes(info, read)
+                    yield read
                     waiting, rows = [], 0
 
     def _check(self, info: SegmentInfo, source: Any) -> Any:
@@ -94,6 +97,22 @@ class ParquetReader:
             while len(self._footers) > _FOOTERS:
                 self._footers.popitem(last=False)
         return footer
+
+
+def _check_sizes(info: SegmentInfo, rows: FactRows) -> None:
+    """Refuse numbers that no lane writes and that 64 bits may not sum.
+
+    Raises:
+        SegmentError: a fact has such a number.
+    """
+    for name, numbers in (("input_token_len", rows.input_token_lens), ("run_length", rows.hit_curves.runs)):
+        least, most = numbers.min(initial=0), numbers.max(initial=0)
+        if least < 0 or most > MAX_INPUT_TOKENS:
+            raise SegmentError(
+                info.path,
+                f"a fact has {name} {least if least < 0 else most}, which no request has ({MAX_INPUT_TOKENS} at most); "
+                f"another program wrote it: put the right file in its place, or take it away",
+            )
 
 
 def _footer(source: Any) -> bytes:

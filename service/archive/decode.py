@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from litehit.curves import Int64Array
 from litehit.facts import FactBatch
+from litehit.request import MAX_INPUT_TOKENS
 from schemas.dead_letter import SOURCE_HEADER
 from schemas.fact import RequestFact
 from service.archive.archived_facts import ArchivedFacts
@@ -76,7 +77,7 @@ def decode_facts(values: Sequence[bytes | None]) -> FactBatch:
     """Turn the JSON of facts into columns, each fact through its model.
 
     Raises:
-        UndecodableFact: a value is no fact.
+        UndecodableFact: a value is no fact, or one of more tokens than a request may have.
     """
     facts: list[RequestFact] = []
     try:
@@ -86,7 +87,13 @@ def decode_facts(values: Sequence[bytes | None]) -> FactBatch:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         raise UndecodableFact(len(facts), f"{field}: {first['msg']}" if field else first["msg"]) from None
-    return FactBatch.from_facts(facts)
+    batch = FactBatch.from_facts(facts)
+    if (batch.input_token_lens > MAX_INPUT_TOKENS).any():
+        index = int(np.argmax(batch.input_token_lens > MAX_INPUT_TOKENS))
+        raise UndecodableFact(
+            index, f"input_token_len: {facts[index].input_token_len} is more than {MAX_INPUT_TOKENS}, and no request's"
+        )
+    return batch
 
 
 def _source_offsets(sources: Sequence[bytes | None], partition: int) -> Int64Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from litehit.errors import (
     LengthMismatch,
+    PromptTooLong,
     RegistrationNeedsReset,
     RegistrationRefused,
     TraceBlockMismatch,
@@ -273,6 +274,8 @@ class Lane:
             return Poison(Reason.TRACE_BLOCK_MISMATCH, str(error))
         except LengthMismatch as error:
             return Poison(Reason.LENGTH_MISMATCH, str(error))
+        except PromptTooLong as error:
+            return Poison(Reason.INVALID_FIELD, str(error))
         if found is None:
             return Ignored.REPEAT
         fan_out, admitted = found

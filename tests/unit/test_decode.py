@@ -53,6 +53,14 @@ def test_the_first_record_that_is_no_fact_is_named(value: bytes | None, message:
     assert refused.value.index == 1
 
 
+def test_more_tokens_than_a_request_may_have_are_no_fact() -> None:
+    values = [changed(input_token_len=tokens) for tokens in (2**40, 2**40 + 1, 2**63 - 1)]
+    with pytest.raises(UndecodableFact, match="input_token_len: 1099511627777 is more than 1099511627776") as refused:
+        decode_facts(values)
+    assert refused.value.index == 1
+    assert len(decode_facts(values[:1])) == 1
+
+
 def test_a_reason_names_the_field() -> None:
     with pytest.raises(UndecodableFact, match="block_bytes: Input should be greater than or equal to 1"):
         decode_facts([changed(block_bytes=0)])

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from litehit.errors import LengthMismatch
+from litehit.errors import LengthMismatch, PromptTooLong
 from litehit.instance import InstanceEngine
 from litehit.registry import InstanceConfig
-from litehit.request import Request, RequestBatch
+from litehit.request import MAX_INPUT_TOKENS, Request, RequestBatch
 
 CONFIG = InstanceConfig(
     instance_id="chat",
@@ -80,6 +80,15 @@ def test_a_bad_length_processes_nothing() -> None:
     with pytest.raises(LengthMismatch):
         instance.check(2, 20)
     instance.check(2, 11)
+
+
+def test_a_length_that_no_prompt_has_is_refused_stated_or_derived() -> None:
+    block = 2**31
+    instance = InstanceEngine(replace(CONFIG, block_size_tokens=block, trace_block_size_tokens=block))
+    instance.check(512, MAX_INPUT_TOKENS)
+    for keys, stated in ((512, MAX_INPUT_TOKENS + 1), (513, 0)):
+        with pytest.raises(PromptTooLong, match=r"more than 1,099,511,627,776; send .* registered block size"):
+            instance.check(keys, stated)
 
 
 def test_the_ttl_is_the_group_s() -> None:

@@ -133,6 +133,15 @@ def test_poison_becomes_a_dead_letter_and_leaves_the_others_alone(
     assert lane.next_offset == 10
 
 
+def test_a_length_that_no_prompt_has_is_a_dead_letter(lane: Lane) -> None:
+    register = {"type": "register", "instance_id": KNOWN, "block_size_tokens": 2**31 - 1, "block_bytes": 1}
+    request = GOOD._replace(block_keys=np.arange(600), input_token_len=0)
+    output = lane.process([record(0, json.dumps(register).encode()), record(1, harness.event(request))])
+    assert output.counts.dead_letters == {Reason.INVALID_FIELD: 1}
+    sentence = dict(output.dead_letters[0].headers)[ERROR_HEADER] or b""
+    assert sentence.startswith(b"input_token_len 1,288,490,188,200 is more than")
+
+
 def test_what_the_value_lacks_comes_from_the_record(lane: Lane) -> None:
     bare = b'{"type":"get","keys":[1]}'
     output = lane.process(

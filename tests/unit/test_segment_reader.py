@@ -91,6 +91,19 @@ def test_a_file_that_is_gone_or_none(store: LocalStore) -> None:
         list(reader.read(info, [0]))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("input_token_len", 2**63 - 1), ("input_token_len", 2**40 + 1), ("input_token_len", -1), ("run_length", 2**62)],
+)
+def test_numbers_that_sums_could_not_hold_are_refused(store: LocalStore, field: str, value: int) -> None:
+    changes = {field: value} if field == "input_token_len" else {"hit_curve": ((1, value),)}
+    table = rows_of([FACTS[0], FACTS[1].model_copy(update=changes)], 0).to_table()
+    info = describe(CHAIN, 0, 2, table)
+    store.create(info.path, encode(info, table))
+    with pytest.raises(SegmentError, match=rf"{info.path}: a fact has {field} {value}, which no request has .* put"):
+        list(ParquetReader(store).read(info, [0]))
+
+
 def test_few_footers_are_kept(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_reader, "_FOOTERS", 1)
     reader = ParquetReader(store)
