@@ -221,7 +221,7 @@ class FactIndex:
             IndexLoading: the store is not summed yet.
             UnknownInstances: no fact at all has one of the ids.
             WindowTooLarge: the window needs more rows than one call may read.
-            TooManyWindows: too many calls are reading rows.
+            TooManyCalls: too many calls are reading rows.
             ArchiveError: a segment can't be read.
         """
         if self._loading is not None:

@@ -10,7 +10,7 @@ from service.api.index import IndexLoading, UnknownInstances
 from service.api.problems import ApiProblem, parameter_problem, respond
 from service.api.selection import TooManyPieces
 from service.api.turns import TooManyCalls
-from service.api.window_sums import TooManyWindows, WindowTooLarge
+from service.api.window_sums import WindowTooLarge
 from service.archive.errors import ArchiveError
 
 
@@ -61,19 +61,6 @@ def install_refusals(app: FastAPI) -> None:
             request,
             f"makes a window whose curves have {error.pieces:,} pieces; one call merges {error.limit:,} at most; "
             f"ask for a shorter window, for fewer instances, or for the whole history",
-        )
-
-    @app.exception_handler(TooManyWindows)
-    def _busy(request: Request, error: TooManyWindows) -> Response:
-        return respond(
-            request,
-            ApiProblem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "too-many-windows",
-                "Too many windows at once",
-                f"{error}; send this call again in a second",
-                retry_after=1,
-            ),
         )
 
     @app.exception_handler(TooManyCalls)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +15,7 @@ from service.api.pages import SegmentSums
 from service.api.rows import FactRows
 from service.api.segment_reader import SegmentReader
 from service.api.selection import Part
+from service.api.turns import Turns
 from service.api.windows import TimeWindow
 from service.errors import ServiceError
 
@@ -31,10 +30,6 @@ class WindowTooLarge(ServiceError):
         self.rows = rows
         self.limit = limit
         super().__init__(f"the window's edges lie among {rows} facts in all; one call reads {limit} at most")
-
-
-class TooManyWindows(ServiceError):
-    """As many calls as may are reading rows, or wait to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +74,14 @@ class WindowSums:
         self._reader = reader
         self._window_rows = window_rows
         self._threads = ThreadPoolExecutor(_READERS, "window-rows")
-        self._reading = threading.Semaphore(window_calls)
-        self._admitted = threading.Semaphore(window_calls + window_queue)
+        self._turns = Turns(window_calls, window_queue)
 
     def of_window(self, chains: Iterable[ChainState], window: TimeWindow, groups: Groups) -> list[Part]:
         """What makes up the facts of a window; the parts' rows are numbers of `groups`.
 
         Raises:
             WindowTooLarge: it needs more rows than one call may read.
-            TooManyWindows: too many calls are reading rows.
+            TooManyCalls: too many calls are reading rows.
             ArchiveError: a segment can't be read, or is another by now.
         """
         parts: list[Part] = []
@@ -106,7 +100,7 @@ class WindowSums:
         if to_read > self._window_rows:
             raise WindowTooLarge(to_read, self._window_rows)
         if edges:
-            with self._turn():
+            with self._turns.turn():
                 for read in self._threads.map(lambda edge: self._read(edge, groups), edges):
                     parts += read
         return parts
@@ -117,16 +111,6 @@ class WindowSums:
             for rows in self._reader.read(edge.segment.info, edge.row_groups.tolist())
             for part in _inside(rows, edge.window, groups, taken_off=edge.taken_off)
         ]
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._admitted.acquire(blocking=False):
-            raise TooManyWindows("as many calls as may are reading windows already")
-        try:
-            with self._reading:
-                yield
-        finally:
-            self._admitted.release()
 
 
 def _add_segment(

@@ -17,23 +17,6 @@ _READERS = 8  # footers read at once: an object store answers each after tens of
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What a refresh found, in the order of `CatalogView.segments`: from one whole view to the next.
-
-    Where segments were merged, they are removed and what they were merged into is added, in one step.
-
-    Attributes:
-        added: segments that count now and did not before.
-        removed: segments that counted before and do not now.
-        damaged: files that turned out to be unreadable.
-    """
-
-    added: tuple[SegmentInfo, ...] = ()
-    removed: tuple[SegmentInfo, ...] = ()
-    damaged: tuple[SegmentError, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class CatalogView:
     """All chains at one moment.
 
@@ -106,7 +89,7 @@ class Catalog:
         """
         return self._view.chain(key).next_offset
 
-    def refresh(self, chain: ChainKey | None = None) -> Changes:
+    def refresh(self, chain: ChainKey | None = None) -> None:
         """List the store and read the footers of what is new.
 
         Args:
@@ -130,16 +113,7 @@ class Catalog:
                 if again == listed:
                     break
                 listed = again
-            damaged = [
-                known.entry
-                for path, known in files.items()
-                if isinstance(known.entry, SegmentError) and known != self._files.get(path)
-            ]
             self._files, self._view = files, view
-        if view is before:
-            return Changes()
-        old, new = before.segments, view.segments
-        return Changes(_without(new, old), _without(old, new), tuple(damaged))
 
     def file(self, path: str) -> StoredFile | None:
         """A segment's file as it was listed when it was read last; None where it is not known."""
@@ -195,8 +169,3 @@ def _view(files: Mapping[str, _Known]) -> CatalogView:
         else:
             segments[place[0]].append(known.entry)
     return CatalogView({key: Chain.of(key, segments[key], damaged[key]) for key in segments.keys() | damaged.keys()})
-
-
-def _without(segments: tuple[SegmentInfo, ...], others: tuple[SegmentInfo, ...]) -> tuple[SegmentInfo, ...]:
-    known = set(others)
-    return tuple(segment for segment in segments if segment not in known)

@@ -170,7 +170,7 @@ def test_too_many_windows_at_once(connect: Callable[..., Client]) -> None:
     assert reading.wait(60)
     client = connect(index)
     response = client.get("/query", [("capacity_gb", 1), ("from", 2)])
-    assert problem_of(response, 429).type == "urn:litehit:problem:too-many-windows"
+    assert problem_of(response, 429).type == "urn:litehit:problem:too-many-calls"
     assert response.headers["retry-after"] == "1"
     may_read.set()
     busy.join(60)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.archive.archived_facts import FACT_SCHEMA
-from service.archive.catalog import Catalog, Changes
+from service.archive.catalog import Catalog
 from service.archive.errors import ChainBroken, StoreError
 from service.archive.object_store import ObjectStore
 from service.archive.open_store import open_store
@@ -36,15 +36,21 @@ class CountingStore(ObjectStore):
         return super().open(path)
 
 
-def test_a_refresh_gives_what_is_new_and_reads_nothing_twice() -> None:
+def refreshed(catalog: Catalog, chain: ChainKey | None = None) -> tuple[SegmentInfo, ...]:
+    """The segments that count after another look."""
+    catalog.refresh(chain)
+    return catalog.view.segments
+
+
+def test_a_refresh_sees_what_is_new_and_reads_nothing_twice() -> None:
     store = CountingStore()
     catalog = Catalog(store)
-    assert catalog.refresh().added == ()
+    assert refreshed(catalog) == ()
     first, second = put(store, OLD, 0, 3), put(store, OLD, 3, 2)
-    assert catalog.refresh().added == (first, second)
+    assert refreshed(catalog) == (first, second)
     third = put(store, OLD, 5, 1)
-    assert catalog.refresh().added == (third,)
-    assert catalog.refresh().added == ()
+    assert refreshed(catalog) == (first, second, third)
+    assert refreshed(catalog) == (first, second, third)
     assert store.opened == [first.path, second.path, third.path]
     assert catalog.next_offset(OLD) == 6
     assert catalog.next_offset(NEW) == 0
@@ -64,12 +70,10 @@ def test_a_view_does_not_change_under_its_reader() -> None:
 def test_a_removed_segment_leaves_a_hole() -> None:
     store = open_store("memory://")
     catalog = Catalog(store)
-    put(store, OLD, 0, 3)
-    middle = put(store, OLD, 3, 2)
-    put(store, OLD, 5, 1)
+    first, middle, last = put(store, OLD, 0, 3), put(store, OLD, 3, 2), put(store, OLD, 5, 1)
     catalog.refresh()
     store.delete(middle.path)
-    assert catalog.refresh().removed == (middle,)
+    assert refreshed(catalog) == (first, last)
     assert catalog.view.faults == ("facts/z-old/0: no segment covers offsets 3 to 5",)
     assert catalog.next_offset(OLD) == 6
 
@@ -81,8 +85,7 @@ def test_a_replaced_segment_is_removed_and_added() -> None:
     catalog.refresh()
     store.delete(small.path)
     large = put(store, OLD, 0, 5)
-    changes = catalog.refresh()
-    assert (changes.removed, changes.added) == ((small,), (large,))
+    assert refreshed(catalog) == (large,)
     assert catalog.next_offset(OLD) == 5
 
 
@@ -102,11 +105,9 @@ def test_merged_segments_turn_into_one_in_one_step() -> None:
     last = put(store, OLD, 5, 4)
     catalog.refresh()
     whole = merge(store, OLD, 0, 5)
-    changes = catalog.refresh()
-    assert (changes.removed, changes.added) == (parts, (whole,))
-    assert catalog.view.segments == (whole, last)
+    assert refreshed(catalog) == (whole, last)
     store.delete(parts[1].path)
-    assert catalog.refresh() == Changes()
+    assert refreshed(catalog) == (whole, last)
     assert catalog.view.faults == ()
 
 
@@ -139,8 +140,7 @@ def test_a_listing_that_saw_neither_the_parts_nor_the_whole_is_done_again() -> N
         store.delete(parts[1].path)
 
     store.meanwhile = merge_all
-    assert catalog.refresh().removed == parts
-    assert [info.rows for info in catalog.view.segments] == [5, last.rows]
+    assert [info.rows for info in refreshed(catalog)] == [5, last.rows]
     assert catalog.view.faults == ()
 
 
@@ -157,15 +157,14 @@ def test_a_fault_that_stays_is_listed_twice_once() -> None:
 def test_one_chain_is_refreshed_alone() -> None:
     store = open_store("memory://")
     catalog = Catalog(store)
-    first = put(store, OLD, 0, 3)
-    put(store, NEW, 0, 3)
+    first, one = put(store, OLD, 0, 3), put(store, NEW, 0, 3)
     catalog.refresh()
     second, other = put(store, OLD, 3, 2), put(store, NEW, 3, 2)
-    assert catalog.refresh(OLD).added == (second,)
+    assert refreshed(catalog, OLD) == (one, first, second)
     assert catalog.next_offset(NEW) == 3
     store.delete(first.path)
-    assert catalog.refresh(NEW).added == (other,)
-    assert catalog.refresh(OLD).removed == (first,)
+    assert refreshed(catalog, NEW) == (one, other, first, second)
+    assert refreshed(catalog, OLD) == (one, other, second)
 
 
 def test_facts_that_expired_leave_the_chain_and_no_hole() -> None:
@@ -175,8 +174,7 @@ def test_facts_that_expired_leave_the_chain_and_no_hole() -> None:
     catalog.refresh()
     expired = replace(old, rows=0, expired_rows=3)
     store.replace(old.path, encode(expired, FACT_SCHEMA.empty_table()), store.list()[0].version)
-    assert catalog.refresh() == Changes(removed=(old,))
-    assert catalog.view.segments == (new,)
+    assert refreshed(catalog) == (new,)
     assert catalog.view.chain(OLD).expired == (expired,)
     assert catalog.view.generations == (("facts", "z-old"),)
     assert catalog.view.faults == ()
@@ -189,14 +187,16 @@ def test_a_damaged_segment_is_reported_and_read_again_once_restored() -> None:
     store.delete(info.path)
     store.create(info.path, whole[:100])
     catalog = Catalog(store)
-    (damaged,) = catalog.refresh().damaged
-    assert damaged.path == info.path
-    assert catalog.refresh().damaged == ()
+    for _ in range(2):
+        assert refreshed(catalog) == ()
+        (damaged,) = catalog.view.chain(OLD).damaged
+        assert damaged.path == info.path
+    assert store.opened == [info.path]
     with pytest.raises(ChainBroken):
         catalog.next_offset(OLD)
     store.delete(info.path)
     store.create(info.path, whole)
-    assert catalog.refresh().added == (info,)
+    assert refreshed(catalog) == (info,)
     assert catalog.next_offset(OLD) == 3
 
 
@@ -218,7 +218,7 @@ def test_only_the_asked_topic_counts_and_only_segments() -> None:
     put(store, ChainKey("facts-2", "g", 0), 0, 2)
     store.create("facts/facts/readme.txt", b"not a segment")
     catalog = Catalog(store, "facts")
-    assert catalog.refresh().added == (mine,)
+    assert refreshed(catalog) == (mine,)
 
 
 def test_a_store_that_fails_leaves_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
