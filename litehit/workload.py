@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from litehit.curves import Int64Array
 from litehit.errors import OptionError
 from litehit.request import Request, check_instance_option
+from litehit.time_units import NS_PER_S
 from litehit.workload_kernels import fill_keys, simulate
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class WorkloadSpec:
     sub_agent: float = 0.08
     sessions_per_second: float = 2.0
     think_seconds: float = 30.0
-    start_ns: int = 1_750_000_000 * _SECOND_NS
+    start_ns: int = 1_750_000_000 * NS_PER_S
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -145,8 +144,8 @@ def generate(spec: WorkloadSpec) -> RequestColumns:
         spec.regenerate,
         spec.branch,
         spec.sub_agent,
-        _SECOND_NS / spec.sessions_per_second,
-        spec.think_seconds * _SECOND_NS,
+        NS_PER_S / spec.sessions_per_second,
+        spec.think_seconds * NS_PER_S,
     )
     # No step of the clock is long enough to pass over the negative half, so a time that wrapped is seen.
     if requests.times.min() < 0 or int(requests.times.max()) + spec.start_ns >= 2**63:

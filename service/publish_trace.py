@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
@@ -134,5 +135,5 @@ class _Pace:
         if self._start is None:
             self._start = time.monotonic(), timestamp_ns
         began, first_ns = self._start
-        due = began + (timestamp_ns - first_ns) / 1e9 / self._speed
+        due = began + (timestamp_ns - first_ns) / NS_PER_S / self._speed
         self._sink.wait(due - time.monotonic())

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from litehit.errors import OptionError
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
@@ -18,7 +19,6 @@ from service.reorder import NumberedLine, in_time_order
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files
 
-_NS_PER_S = 1_000_000_000
 _ANY = RecordContext("", 0, 0)
 
 
@@ -64,7 +64,7 @@ class LineTrace:
     def __init__(self, lines: TraceFile, trace_format: TraceFormat, reorder_seconds: float) -> None:
         self._lines = lines
         self.trace_format = trace_format
-        self._window_ns = round(reorder_seconds * _NS_PER_S)
+        self._window_ns = round(reorder_seconds * NS_PER_S)
         self.size = lines.size
         self.late = 0
         self._newest_ns: int | None = None

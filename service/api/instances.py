@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig
+from litehit.time_units import NS_PER_S
 from schemas.answers import (
     ChargedRequests,
     InstanceAnswer,
@@ -30,8 +31,6 @@ from service.api.selection import HitSums, Selection
 from service.api.spread import SHARES, spread
 from service.api.summary import Question, Summaries
 from service.lanes.status import InstanceStatus, LanesStatus
-
-_NS_PER_SECOND = 10**9
 
 
 def instances_router(facts: Facts, lanes: Callable[[], LanesStatus] | None) -> APIRouter:
@@ -130,7 +129,7 @@ def _registration(config: InstanceConfig) -> Registration:
         trace_block_size_tokens=config.trace_block_size_tokens,
         block_bytes=config.block_bytes,
         enable_prefix_hash=config.enable_prefix_hash,
-        ttl_seconds=config.ttl_ns / _NS_PER_SECOND,
+        ttl_seconds=config.ttl_ns / NS_PER_S,
         capacity_gb=list(config.capacity_gb),
     )
 

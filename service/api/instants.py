@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from litehit.time_units import NS_PER_MS, NS_PER_S
 from service.api.windows import format_time
 
 _SECONDS = re.compile(r"[1-9]\d{9,10}", re.ASCII)
@@ -22,7 +23,7 @@ def check_unit(text: str, earliest_ns: int) -> None:
     Raises:
         ValueError: the message says what was probably meant.
     """
-    for pattern, unit, factor in ((_SECONDS, "seconds", 10**9), (_MILLISECONDS, "milliseconds", 10**6)):
+    for pattern, unit, factor in ((_SECONDS, "seconds", NS_PER_S), (_MILLISECONDS, "milliseconds", NS_PER_MS)):
         if pattern.fullmatch(text) and int(text) < earliest_ns:
             meant = int(text) * factor
             shown = f"for {format_time(meant)} " if meant < 2**63 else ""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from litehit.curve_table import CurveTable
 from litehit.curves import Int64Array
+from litehit.time_units import NS_PER_S
 from service import tensor_file
 from service.api.groups import GroupKey, Groups
 from service.api.rows import FactRows
@@ -19,7 +20,7 @@ from service.archive.segment import SegmentInfo
 from service.errors import ServiceError
 
 FORMAT_VERSION = 1
-BUCKET_NS = 3600 * 10**9
+BUCKET_NS = 3600 * NS_PER_S
 
 _VERSION, _DESCRIPTION, _CHECKSUM = "litehit.format_version", "litehit.description", "litehit.crc32"
 _TABLE = ("codes", "requests", "input_tokens", "offsets", "capacities", "hits")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
+from litehit.time_units import NS_PER_S
 
-_NS_PER_SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MIN_NS, _MAX_NS = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"-?\d{1,4000}", re.ASCII)  # int() refuses more digits
@@ -52,12 +52,12 @@ def _parse_rfc_3339(text: str) -> int:
         seconds = (whole - _EPOCH) // timedelta(seconds=1)
     except ValueError as error:
         raise ValueError(f"is no time of the calendar ({error}); send an existing one") from None
-    return seconds * _NS_PER_SECOND + int(fraction.ljust(9, "0"))
+    return seconds * NS_PER_S + int(fraction.ljust(9, "0"))
 
 
 def format_time(nanoseconds: int) -> str:
     """RFC 3339 in UTC with nine digits of a second; every int64 has one."""
-    seconds, fraction = divmod(nanoseconds, _NS_PER_SECOND)
+    seconds, fraction = divmod(nanoseconds, NS_PER_S)
     return f"{(_EPOCH + timedelta(seconds=seconds)).strftime('%Y-%m-%dT%H:%M:%S')}.{fraction:09d}Z"
 
 

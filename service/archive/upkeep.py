@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from litehit.time_units import NS_PER_S
 from service.archive.catalog import Catalog
 from service.archive.covered import delete_superseded
 from service.archive.errors import ArchiveError, Changed, NotFound, StoreError
@@ -102,7 +103,7 @@ class Upkeep:
     def _keep(self, key: ChainKey, stop: threading.Event) -> None:
         delete_superseded(self._catalog, key)
         if self._settings.retention_seconds is not None:
-            self._remove(key, self._now_ns() - int(self._settings.retention_seconds * 1e9))
+            self._remove(key, self._now_ns() - int(self._settings.retention_seconds * NS_PER_S))
         for parts in list(self._rule.choose(self._catalog.view.chain(key), self._settled)):
             if stop.is_set():
                 return

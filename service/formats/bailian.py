@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litehit.preprocess import chain_keys
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, text, time_ns
@@ -11,7 +12,6 @@ from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 BLOCK_SIZE_TOKENS = 16
-_NS_PER_S = 1_000_000_000
 _WANTED = {
     "chat_id": Member.VALUE,
     "timestamp": Member.VALUE,
@@ -38,7 +38,7 @@ class BailianFormat(ObjectFormat):
         return Request(
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "chat_id") or f"{self.name}-{context.position}",
-            timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_S), context, "timestamp"),
+            timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_S), context, "timestamp"),
             block_keys=chain_keys(hashes),
             input_token_len=input_length,
             trace_block_size_tokens=BLOCK_SIZE_TOKENS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litehit.request import Request
+from litehit.time_units import NS_PER_MS
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fast_object import Member, Wanted
@@ -11,7 +12,6 @@ from service.formats.naming import STATED, Naming
 from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
-_NS_PER_MS = 1_000_000
 _REQUEST_END = "request_end"
 _EVENT: Wanted = {
     "event_type": Member.VALUE,
@@ -58,7 +58,7 @@ class DynamoFormat(ObjectFormat):
         block = integer(replay, "trace_block_size", minimum=1)
         hashes = key_list(replay, "input_sequence_hashes")
         stated = text(request, "model") if context.instance_id is None else None
-        received_ns = time_ns(request, "request_received_ms", _NS_PER_MS)
+        received_ns = time_ns(request, "request_received_ms", NS_PER_MS)
         return Request(
             instance_id=self._naming.instance_of(stated, event, context),
             trace_id=text(request, "request_id") or f"{self.name}-{context.position}",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, text, time_ns
 from service.formats.object_format import ObjectFormat
 
-_NS_PER_S = 1_000_000_000
 _WANTED = {
     "id": Member.VALUE,
     "startTime": Member.VALUE,
@@ -33,7 +33,7 @@ class LitellmFormat(ObjectFormat):
         return Request(
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "id") or f"{self.name}-{context.position}",
-            timestamp_ns=time_of(time_ns(fields, "startTime", _NS_PER_S), context, "startTime"),
+            timestamp_ns=time_of(time_ns(fields, "startTime", NS_PER_S), context, "startTime"),
             block_keys=key_list(fields, "prefix_block_hashes", hexadecimal=True),
             input_token_len=integer(fields, "prompt_tokens", minimum=0, default=0),
             keys_rounded_up=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litehit.request import Request
+from litehit.time_units import NS_PER_MS
 from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, time_ns
@@ -10,7 +11,6 @@ from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
 DEFAULT_BLOCK_SIZE_TOKENS = 512
-_NS_PER_MS = 1_000_000
 _WANTED = {
     "timestamp": Member.VALUE,
     "input_length": Member.VALUE,
@@ -37,7 +37,7 @@ class MooncakeFormat(ObjectFormat):
         return Request(
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=f"{self.name}-{context.position}",
-            timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_MS), context, "timestamp"),
+            timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_MS), context, "timestamp"),
             block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),
             input_token_len=input_length,
             trace_block_size_tokens=block,

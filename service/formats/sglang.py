@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, text, time_ns
 from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
 
-_NS_PER_S = 1_000_000_000
 _WANTED = {
     "id": Member.VALUE,
     "timestamp": Member.VALUE,
@@ -33,7 +33,7 @@ class SglangFormat(ObjectFormat):
         return Request(
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "id") or f"{self.name}-{context.position}",
-            timestamp_ns=time_of(time_ns(fields, "timestamp", _NS_PER_S), context, "timestamp"),
+            timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_S), context, "timestamp"),
             block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),
             input_token_len=input_length,
             trace_block_size_tokens=block,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from litehit.request import Request
+from litehit.time_units import NS_PER_US
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import key_list, text, time_ns
 from service.formats.object_format import ObjectFormat
 
-_NS_PER_US = 1_000
 _REQUEST = "GetCacheLocation"
 _WRITES = frozenset({"StartWriteCache", "FinishWriteCache"})
 _WANTED = {
@@ -45,7 +45,7 @@ class TairPublisherFormat(ObjectFormat):
         return Request(
             instance_id=self._naming.instance_of(text(fields, "source"), fields, context),
             trace_id=text(fields, "trace_id") or f"{self.name}-{context.position}",
-            timestamp_ns=time_of(time_ns(fields, "trigger_time_us", _NS_PER_US), context, "trigger_time_us"),
+            timestamp_ns=time_of(time_ns(fields, "trigger_time_us", NS_PER_US), context, "trigger_time_us"),
             block_keys=key_list(fields, "keys"),
             input_token_len=0,
         )

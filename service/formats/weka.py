@@ -11,13 +11,13 @@ import numpy as np
 
 from litehit.curves import Int64Array
 from litehit.request import Request
+from litehit.time_units import NS_PER_S
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, TraceFormat, shown, time_of
 from service.formats.fields import integer, key_list, read_object, text, time_ns
 from service.formats.naming import STATED, Naming
 
 DEFAULT_BLOCK_SIZE_TOKENS = 64
-_NS_PER_S = 1_000_000_000
 _SUBAGENT = "subagent"
 _LOCAL, _GLOBAL = "local", "global"
 
@@ -66,7 +66,7 @@ class WekaFormat(TraceFormat):
             return Request(
                 instance_id=self._naming.instance_of(None, {**session, **fields}, context),
                 trace_id=f"{session_id or self.name}-{context.position}",
-                timestamp_ns=time_of(time_ns(fields, "t", _NS_PER_S), context, "t"),
+                timestamp_ns=time_of(time_ns(fields, "t", NS_PER_S), context, "t"),
                 block_keys=keys,
                 input_token_len=integer(fields, "in", minimum=0),
                 trace_block_size_tokens=integer(session, "block_size", 1, DEFAULT_BLOCK_SIZE_TOKENS),
@@ -117,7 +117,7 @@ def _sessions_of_one(session: dict[str, Any], naming: Naming) -> Iterator[Sessio
     own = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
     shared = naming.keep(session) | own
     for where, fields in _leaves(session):
-        time = time_ns(fields, "t", _NS_PER_S)
+        time = time_ns(fields, "t", NS_PER_S)
         if time is None:
             raise FormatError(Reason.TIME_MISSING, f"{where}: t is absent; add it")
         kept = naming.keep(fields) | {name: fields[name] for name in ("in", "hash_ids") if name in fields}

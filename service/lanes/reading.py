@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from litehit.registration import Registration
 from litehit.request import Request
+from litehit.time_units import NS_PER_MS
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.lanes.counts import Ignored
 from service.records import SourceRecord
-
-_NS_PER_MS = 1_000_000
 
 
 class Poison(NamedTuple):
@@ -102,5 +101,5 @@ def _context(topic_formats: TopicFormats, record: SourceRecord, named: str | Non
         instance_id = record.key.decode() if record.key else topic_formats.default_instance
     except UnicodeDecodeError:
         instance_id = topic_formats.default_instance
-    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * _NS_PER_MS
+    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS
     return RecordContext(instance_id, record.offset, timestamp_ns, named)
