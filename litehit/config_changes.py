@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from typing import Any
 
 from litehit.registry import InstanceConfig
+from schemas.registry import exact_seconds
 
 CORE_FIELDS = ("block_size_tokens", "trace_block_size_tokens", "enable_prefix_hash", "ttl_ns")
 """What a cache depends on. Anything else applies to later facts."""
@@ -50,13 +51,9 @@ def core_changes(before: InstanceConfig, after: InstanceConfig) -> tuple[ConfigC
     return tuple(change for change in config_changes(before, after) if change.is_core)
 
 
-def _shown(name: str, before: object, after: object) -> tuple[str, object, object]:
+def _shown(name: str, before: Any, after: Any) -> tuple[str, object, object]:
     if name == "ttl_ns":
-        return "ttl_seconds", _seconds(before), _seconds(after)
+        return "ttl_seconds", f"{exact_seconds(before):f}", f"{exact_seconds(after):f}"
     if name == "capacity_gb":
-        return name, list(before), list(after)  # type: ignore[call-overload]
+        return name, list(before), list(after)
     return name, before, after
-
-
-def _seconds(nanoseconds: object) -> str:
-    return f"{Decimal(str(nanoseconds)).scaleb(-9).normalize():f}"

@@ -55,3 +55,36 @@ class RecentTraces:
     def digests(self) -> Digests:
         """What it remembers; a copy, quickly made."""
         return np.frombuffer(b"".join(self._order), np.uint64)
+
+
+class RecentByInstance:
+    """The last trace ids of each instance.
+
+    Args:
+        window: so many are remembered of each; 0: none, and nothing is a repeat.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self._recent: dict[str, RecentTraces] = {}
+
+    def restore(self, instance_id: str, digests: Digests) -> None:
+        """Go on with what was remembered of an instance."""
+        self._recent[instance_id] = RecentTraces(self.window, digests)
+
+    def is_repeat(self, instance_id: str, trace_id: str) -> bool:
+        """See `RecentTraces.is_repeat`."""
+        recent = self._recent.get(instance_id)
+        if recent is None:
+            recent = self._recent[instance_id] = RecentTraces(self.window)
+        return recent.is_repeat(trace_id)
+
+    def digests(self, instance_id: str) -> Digests:
+        """What is remembered of an instance."""
+        recent = self._recent.get(instance_id)
+        return NO_DIGESTS if recent is None else recent.digests()
+
+    def resize(self, window: int) -> None:
+        """Remember so many from here on."""
+        self.window = window
+        self._recent = {instance_id: one.resized(window) for instance_id, one in self._recent.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from litehit.errors import InvalidRequest, OptionError, TimeWentBack, TraceError
 from litehit.facts import FactBatch
 from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
 from litehit.registry import Registry
-from litehit.repeats import MAX_REPEATS_WINDOW, RecentTraces
+from litehit.repeats import MAX_REPEATS_WINDOW, RecentByInstance
 from litehit.replay_lanes import Lanes
 from litehit.request import Request, check_instance_option
 from litehit.targets import AS_NAMED, Routing
@@ -115,7 +115,8 @@ def replay(
         UnknownInstance, OptionError: as `Routing.pooled`.
     """
     options = options or ReplayOptions()
-    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers, options.repeats_window)
+    recent = RecentByInstance(options.repeats_window)
+    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers, recent)
     out.mkdir(parents=True, exist_ok=True)
     path = out / FACTS_FILE_NAME
     with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
@@ -152,8 +153,7 @@ class _Run:
     parse: Parse
     source: str
     workers: int
-    repeats_window: int
-    recent: dict[str, RecentTraces] = field(default_factory=dict)
+    recent: RecentByInstance
     lines: int = 0
     requests: int = 0
     ignored: int = 0
@@ -195,7 +195,4 @@ class _Run:
         self.requests += 1
 
     def _is_repeat(self, request: Request) -> bool:
-        recent = self.recent.get(request.instance_id)
-        if recent is None:
-            recent = self.recent[request.instance_id] = RecentTraces(self.repeats_window)
-        return recent.is_repeat(request.trace_id)
+        return self.recent.is_repeat(self.lanes.target_of(request), request.trace_id)

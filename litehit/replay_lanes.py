@@ -110,6 +110,10 @@ class Lanes:
         self._lanes: dict[str, _Lane] = {}
         self._next_row = 0
 
+    def target_of(self, request: Request) -> str:
+        """The instance that a request counts for: the one it names, but where all are pooled."""
+        return request.instance_id if self._pooled is None else self._pooled
+
     def append(self, line: int, request: Request) -> None:
         """Check the request of a line and let it wait for `process`.
 
@@ -118,7 +122,7 @@ class Lanes:
             UnknownInstance: its instance is not registered.
             TimeWentBack: an earlier request of the instance has a later time.
         """
-        lane = self._lane(request.instance_id if self._pooled is None else self._pooled)
+        lane = self._lane(self.target_of(request))
         self._next_row = lane.append(self._next_row, line, request)
 
     def process(self, pool: Executor) -> FactBatch | None:

@@ -47,6 +47,11 @@ def whole_nanoseconds(seconds: Decimal) -> int:
     return int(seconds.scaleb(_NS_DIGITS))
 
 
+def exact_seconds(nanoseconds: int) -> Decimal:
+    """The inverse of `whole_nanoseconds`, with no digit more than it needs."""
+    return Decimal(nanoseconds).scaleb(-_NS_DIGITS).normalize()
+
+
 def _full_attention_only(value: int) -> int:
     if value != 0:
         raise PydanticCustomError(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from litehit.globs import covers
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig, Registry, is_glob
-from schemas.registry import RegistryFile
+from schemas.registry import RegistryFile, exact_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def resolve(registry: Registry, instance_id: str) -> Resolved:
 
 def describe(config: InstanceConfig) -> dict[str, Any]:
     """A configuration as JSON, in the words of the registry file."""
-    ttl = Decimal(config.ttl_ns).scaleb(-9)
+    ttl = exact_seconds(config.ttl_ns)
     return {
         "instance_id": config.instance_id,
         "group": config.group,

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request, Response
 
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig
-from litehit.time_units import NS_PER_S
 from schemas.answers import (
     ChargedRequests,
     InstanceAnswer,
@@ -20,6 +19,7 @@ from schemas.answers import (
     ReuseDistance,
     Summary,
 )
+from schemas.registry import exact_seconds
 from service.api.answering import About, Facts
 from service.api.facts_route import FactsRoute
 from service.api.grouping import by_instance
@@ -129,7 +129,7 @@ def _registration(config: InstanceConfig) -> Registration:
         trace_block_size_tokens=config.trace_block_size_tokens,
         block_bytes=config.block_bytes,
         enable_prefix_hash=config.enable_prefix_hash,
-        ttl_seconds=config.ttl_ns / NS_PER_S,
+        ttl_seconds=float(exact_seconds(config.ttl_ns)),
         capacity_gb=list(config.capacity_gb),
     )
 

@@ -11,14 +11,11 @@ from pydantic_core import PydanticCustomError
 
 from service.api.cursor import decode_cursor
 from service.api.instants import check_unit
+from service.api.limits import MAX_LINES, MAX_POINTS, MAX_TARGETS, MAX_VALUES, MIN_POINTS
 from service.api.problems import UNUSABLE, invalid_parameters, parameter_problem
 from service.api.windows import TimeWindow, parse_time
 from service.archive.segment import ChainKey
 
-MAX_VALUES = 1000
-MAX_TARGETS = 100
-MIN_POINTS, MAX_POINTS = 2, 10_000
-MAX_LINES = 10_000
 RFC_3339_PATTERN = r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from service.api.limits import MAX_POINTS, MIN_POINTS
 from service.cli.query import read_any
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from service.api.hit_function import HitFunction
     from service.api.selection import Selection
 
-_MIN_POINTS, _MAX_POINTS = 2, 10_000
 _TABLE_POINTS = 20
 _PICTURE_POINTS = 1_000
 
@@ -43,8 +43,8 @@ def curve(
         typer.Option(
             "--points",
             metavar="N",
-            min=_MIN_POINTS,
-            max=_MAX_POINTS,
+            min=MIN_POINTS,
+            max=MAX_POINTS,
             help=f"Points of a curve at most, each exact. [default: {_TABLE_POINTS} in the table, "
             f"{_PICTURE_POINTS:,} in a picture, every breakpoint in CSV and JSON]",
         ),

@@ -16,7 +16,7 @@ from litehit.instance import InstanceEngine
 from litehit.prepared import Prepared
 from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
-from litehit.repeats import NO_DIGESTS, Digests, RecentTraces
+from litehit.repeats import Digests, RecentByInstance
 from litehit.request import Request, RequestBatch
 from litehit.targets import AS_NAMED, Routing
 from service.errors import CoreChanged
@@ -110,13 +110,12 @@ class LaneInstances:
         self._engines: dict[str, InstanceEngine] = {}
         self._fan_outs: dict[str, FanOut] = {}
         self._counters: dict[str, OnlineCounters] = {}
-        self._recent: dict[str, RecentTraces] = {}
         self._repeats_window = repeats_window
-        self._window_now = repeats_window if restored is None else restored.repeats_window
+        self._recent = RecentByInstance(repeats_window if restored is None else restored.repeats_window)
         self._unregistered: dict[str, InstanceSnapshot] = {}
         self.is_recharged = False
         self._is_live = False
-        self._has_changed = self._window_now != repeats_window
+        self._has_changed = self._recent.window != repeats_window
         for one in restored.instances if restored is not None else ():
             instance_id = one.config.instance_id
             registered = counterpart(one, self._registrations)
@@ -139,7 +138,9 @@ class LaneInstances:
         if fan_out is None:
             fan_out = self._fan_out(request.instance_id)
         admitted = fan_out.admit(request)
-        return None if self._is_repeat(request) else (fan_out, admitted)
+        # Only what its engines take is remembered.
+        is_repeat = self._recent.is_repeat(request.instance_id, request.trace_id)
+        return None if is_repeat else (fan_out, admitted)
 
     def register(self, registration: Registration) -> None:
         """Let a registration apply from here on.
@@ -187,13 +188,6 @@ class LaneInstances:
             self._unregistered.pop(instance_id, None)
         return engine
 
-    def _is_repeat(self, request: Request) -> bool:
-        """Whether a request that its engines would take was sent before; if not, it is remembered."""
-        recent = self._recent.get(request.instance_id)
-        if recent is None:
-            recent = self._recent[request.instance_id] = RecentTraces(self._window_now)
-        return recent.is_repeat(request.trace_id)
-
     def go_live(self) -> None:
         """From here on facts are new ones: what the registry says of their charge applies, and the repeats' window.
 
@@ -210,9 +204,8 @@ class LaneInstances:
         ]
         if changes:
             raise CoreChanged(changes)
-        if self._window_now != self._repeats_window:
-            self._window_now = self._repeats_window
-            self._recent = {instance_id: one.resized(self._window_now) for instance_id, one in self._recent.items()}
+        if self._recent.window != self._repeats_window:
+            self._recent.resize(self._repeats_window)
         for instance_id, engine in self._engines.items():
             engine.config = configs[instance_id]
         if self._engines:
@@ -251,7 +244,7 @@ class LaneInstances:
                 engine.config,
                 engine.core.freeze(),
                 self._counters[instance_id].copy_sums(),
-                self._recent[instance_id].digests() if instance_id in self._recent else NO_DIGESTS,
+                self._recent.digests(instance_id),
                 self._registrations.variant_base(instance_id) is not None,
             )
             for instance_id, engine in self._engines.items()
@@ -263,7 +256,7 @@ class LaneInstances:
             instances,
             tuple(self._unregistered.values()),
             self._registrations.stated,
-            self._window_now,
+            self._recent.window,
             self._routing,
         )
 
@@ -272,4 +265,4 @@ class LaneInstances:
         instance_id = kept.config.instance_id
         self._engines[instance_id] = InstanceEngine(kept.config, LiteHit.from_state(kept.core))
         self._counters[instance_id] = OnlineCounters(counted, kept.sums)
-        self._recent[instance_id] = RecentTraces(self._window_now, kept.traces)
+        self._recent.restore(instance_id, kept.traces)

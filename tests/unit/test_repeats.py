@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litehit.repeats import RecentTraces
+from litehit.repeats import RecentByInstance, RecentTraces
 
 IDS = st.lists(st.sampled_from(["", "a", "b", "c", "d", "é", "a" * 100]), max_size=60)
 
@@ -35,6 +35,17 @@ def test_another_window_keeps_the_newest() -> None:
     for window, kept in ((0, ""), (2, "bc"), (9, "abc")):
         assert recent.resized(window).digests().nbytes == len(kept) * 16
         assert all(recent.resized(window).is_repeat(trace_id) for trace_id in kept)
+
+
+def test_each_instance_has_its_own_and_an_unknown_one_has_none() -> None:
+    recent = RecentByInstance(2)
+    assert [recent.is_repeat(instance, "t") for instance in ("a", "b", "a", "b")] == [False, False, True, True]
+    assert recent.digests("c").nbytes == 0
+    other = RecentByInstance(2)
+    other.restore("a", recent.digests("a"))
+    assert (other.is_repeat("a", "t"), other.is_repeat("b", "t")) == (True, False)
+    other.resize(0)
+    assert (other.window, other.is_repeat("a", "t"), other.digests("a").nbytes) == (0, False, 0)
 
 
 def test_memory_is_bounded_whatever_the_ids_are() -> None:

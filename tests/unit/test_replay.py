@@ -14,7 +14,7 @@ from litehit.errors import OptionError, TraceError, UnknownInstance
 from litehit.facts_csv import HEADER
 from litehit.registry import InstanceConfig, Registry
 from litehit.replay import MAX_WORKERS, ReplayOptions, ReplaySummary, replay
-from litehit.targets import Routing
+from litehit.targets import AS_NAMED, Routing
 from litehit.workload import WorkloadSpec, generate
 from service import formats
 from service.event_json import event_json
@@ -122,6 +122,12 @@ def test_override_pools_the_trace_into_one_instance(tmp_path: Path) -> None:
     rows = run(lines, tmp_path, routing=Routing(override_instance_id="g-pool"))
     assert [row.split(",")[1] for row in rows] == ["g-pool"] * 3
     assert [row.split(",", 6)[6] for row in rows] == ['"[]"', '"[[1,2]]"', '"[[1,1]]"']
+
+
+@pytest.mark.parametrize(("routing", "kept"), [(AS_NAMED, 2), (Routing(override_instance_id="g-pool"), 1)])
+def test_a_repeat_is_one_of_the_instance_that_a_request_counts_for(tmp_path: Path, routing: Routing, kept: int) -> None:
+    lines = [line("a", 0, [1], trace_id="t"), line("b", 1, [2, 3], trace_id="t"), line("a", 2, [1], trace_id="t")]
+    assert len(run(lines, tmp_path, routing=routing, repeats_window=9)) == kept
 
 
 def test_the_named_instance_takes_lines_that_name_none(tmp_path: Path) -> None:
