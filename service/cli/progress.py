@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Protocol
 
-_PLAIN_LINE_SECONDS = 5.0
+_PLAIN_LINE_SECONDS = 10.0
 
 
 class Meter(Protocol):
@@ -18,21 +19,22 @@ class Meter(Protocol):
 
 
 @contextmanager
-def progress(verb: str, noun: str, total: int | None) -> Iterator[Meter]:
+def progress(verb: str, noun: str, total: int | None, clock: Callable[[], float] = time.monotonic) -> Iterator[Meter]:
     """Show progress while the block runs.
 
     Args:
         verb: what is being done, such as `publishing`.
         noun: what the items are, in plural.
         total: the last position (the time left is estimated from it); None where the end is not known.
+        clock: seconds that never go back.
     """
     from rich.console import Console
 
     console = Console(stderr=True)
-    started = time.monotonic()
+    started = clock()
 
     def rate(items: int) -> float:
-        return items / max(time.monotonic() - started, 1e-9)
+        return items / max(clock() - started, 1e-9)
 
     if console.is_terminal:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -54,9 +56,14 @@ def progress(verb: str, noun: str, total: int | None) -> Iterator[Meter]:
 
     def line(items: int, position: int) -> None:
         nonlocal shown
-        if time.monotonic() - shown >= _PLAIN_LINE_SECONDS:
-            shown = time.monotonic()
-            share = f", {position / total:.0%}" if total else ""
-            console.print(f"{verb}: {items} {noun}, {rate(items):.0f}/s{share}", soft_wrap=True, highlight=False)
+        now = clock()
+        if now - shown < _PLAIN_LINE_SECONDS:
+            return
+        shown = now
+        left = ""
+        if total and position:
+            seconds = round((now - started) * (total - position) / position)
+            left = f", {position / total:.0%}, {timedelta(seconds=max(0, seconds))} left"
+        console.print(f"{verb}: {items:,} {noun}, {rate(items):,.0f}/s{left}", soft_wrap=True, highlight=False)
 
     yield line

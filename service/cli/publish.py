@@ -47,7 +47,7 @@ def publish(
     registry: RegistryFile = None,
     store: Store = None,
 ) -> None:
-    """Send a trace to the requests topic, with a progress bar."""
+    """Send a trace to the requests topic, with a progress bar, or a line now and then where no terminal is."""
     from service.cli.progress import progress
     from service.publish_trace import publish_trace
     from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
@@ -60,7 +60,7 @@ def publish(
     default = default_instance(instance, settings)
     with (
         open_trace(trace, format_name, reorder, settings.instance_template) as opened,
-        progress("publishing", "records", opened.size) as meter,
+        progress("publishing", "records", opened.size if limit is None else limit) as meter,
     ):
         published = publish_trace(
             opened,
@@ -74,7 +74,7 @@ def publish(
             named=settings.instance_template is not None,
             speed=speed,
             limit=limit,
-            progress=lambda records: meter(records, opened.position()),
+            progress=lambda records: meter(records, opened.position() if limit is None else records),
         )
     typer.echo(f"published {published.records} records to {settings.requests_topic}{put_in_order(opened)}")
     if published.unreadable:
