@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+LITELLM := .venv-litellm
+LITELLM_INSTALLED := $(LITELLM)/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types bench clean
@@ -25,10 +27,16 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# LiteLLM and what the tests need agree on no versions, so the tests of its callback run it in an environment of its own.
+$(LITELLM_INSTALLED): requirements/litellm.lock | $(INSTALLED)
+	test -x $(LITELLM)/bin/python || $(PYTHON) -m venv $(LITELLM)
+	$(LITELLM)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/litellm.lock
+	@touch $@
+
 demo: setup ## from nothing to exact hit rates in one command; ONCE=1 ends by itself
 	$(BIN)/python -m service.demo $(if $(ONCE),--once)
 
-test: lint types ## everything: ruff, mypy, pytest
+test: lint types $(LITELLM_INSTALLED) ## everything: ruff, mypy, pytest
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: setup ## ruff, rules and format
@@ -47,5 +55,5 @@ bench: setup ## the figures of the README; pipeline needs Java and Maven
 	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.pipeline
 
-clean: ## remove the environment, the demo and every cache
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean: ## remove the environments, the demo and every cache
+	rm -rf $(VENV) $(LITELLM) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

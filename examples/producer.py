@@ -79,15 +79,23 @@ class RequestTap:
             "input_token_len": input_token_len,
         }
         if self._closed.is_set():
-            self._drop("the tap is closed")
+            self.drop("the tap is closed")
             return
         try:
             value = json.dumps(event, separators=(",", ":"))
             self._producer.produce(self._topic, value, instance_id, on_delivery=self._reported)
         except BufferError:
-            self._drop("too many events wait for Kafka")
+            self.drop("too many events wait for Kafka")
         except (KafkaException, TypeError, ValueError) as error:
-            self._drop(str(error))
+            self.drop(str(error))
+
+    def drop(self, why: str) -> None:
+        """Count an event that is not sent, and log the reason now and then."""
+        with self._counting:
+            self.dropped += 1
+            dropped = self.dropped
+        if dropped & (dropped - 1) == 0:  # 1, 2, 4, 8, …: an outage fills no log
+            log.warning("LiteHit's tap dropped %d events by now; the last: %s", dropped, why)
 
     def close(self) -> None:
         """Wait a moment until the topic has taken what waits; done at exit too."""
@@ -106,14 +114,7 @@ class RequestTap:
 
     def _reported(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
-            self._drop(error.str())
+            self.drop(error.str())
             return
         with self._counting:
             self.delivered += 1
-
-    def _drop(self, why: str) -> None:
-        with self._counting:
-            self.dropped += 1
-            dropped = self.dropped
-        if dropped & (dropped - 1) == 0:  # 1, 2, 4, 8, …: an outage fills no log
-            log.warning("LiteHit's tap dropped %d events by now; the last: %s", dropped, why)

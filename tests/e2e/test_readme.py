@@ -15,16 +15,9 @@ import duckdb
 import pytest
 
 from tests.cli_harness import RunningService, litehit, serving, summaries
+from tests.readme import block
 
-README = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
 REQUESTS = 300
-
-
-def block(name: str) -> str:
-    """The code block under the comment `<!-- tested: name -->`."""
-    found = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```", README, re.DOTALL)
-    assert found is not None, f"the README has no tested block {name!r}"
-    return found[1]
 
 
 @pytest.fixture(scope="module")

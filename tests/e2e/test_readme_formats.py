@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from service.cli.app import app
 from service.format_names import LINE_FORMATS
+from tests.readme import README, block
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\|[^|]+\| `litehit (replay [^`]+)` \|", README, re.MULTILINE)
 
 
@@ -22,9 +22,7 @@ COMMANDS = re.findall(r"^\|[^|]+\| `litehit (replay [^`]+)` \|", README, re.MULT
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the samples and the README's registry, where commands run."""
     shutil.copytree(ROOT / "tests" / "samples", tmp_path, dirs_exist_ok=True)
-    found = re.search(r"<!-- tested: formats -->\n```yaml\n(.*?)```", README, re.DOTALL)
-    assert found is not None
-    (tmp_path / "formats.yaml").write_text(found[1], encoding="utf-8")
+    (tmp_path / "formats.yaml").write_text(block("formats"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

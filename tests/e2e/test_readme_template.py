@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from service.cli.app import app
+from tests.readme import block
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 REGISTRY = """
 groups: [{name: any}]
 instances:
@@ -43,14 +43,14 @@ def ids(folder: Path) -> list[str]:
 
 
 def test_the_command_builds_the_ids(folder: Path) -> None:
-    found = re.search(r"<!-- tested: template -->\n```sh\nlitehit (.*?)\n```", README, re.DOTALL)
-    assert found is not None
+    program, *command = shlex.split(block("template"))
+    assert program == "litehit"
     lines = [line("acme", "a"), line(None, "a"), line("acme", "a"), line("acme", "b")]
     (folder / "requests.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    code, printed = run(*shlex.split(found[1]))
+    code, printed = run(*command)
     assert code == 0, printed
     assert ids(folder) == ["meta%2Fllama/acme", "meta%2Fllama/none", "meta%2Fllama/acme", "meta%2Fllama/acme"]
-    code, printed = run(*shlex.split(found[1]), "--repeats-window", "9")
+    code, printed = run(*command, "--repeats-window", "9")
     assert code == 0, printed
     assert ids(folder) == ["meta%2Fllama/acme", "meta%2Fllama/none", "meta%2Fllama/acme"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ groups: [{name: all}]
 instances: [{instance_id: my-model, group: all, block_size_tokens: 16, block_bytes: 1024}]
 """
 START_NS = 1_750_000_000_000_000_000
-
-
-@pytest.fixture
-def nobody() -> str:
-    """An address where nothing listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 def test_from_token_ids_to_an_answer(tmp_path: Path) -> None:
