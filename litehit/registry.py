@@ -91,6 +91,11 @@ class Registry:
             for one in (config, *self._variants_of(config.instance_id, config.instance_id))
         )
 
+    @property
+    def most_facts(self) -> int:
+        """Facts that one request becomes at most: that of its instance, and of each variant of it."""
+        return 1 + max(map(len, self._variants.values()), default=0)
+
     def globs_matching(self, instance_id: str) -> tuple[str, ...]:
         """The globs that match an id, the one that counts first."""
         return tuple(config.instance_id for pattern, config in self._globs if pattern.match(instance_id))

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException, Producer
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
 from service.errors import EmbeddedBrokerError
 
@@ -34,6 +34,7 @@ class EmbeddedAddress(BaseModel):
         generation: new at each start; offsets mean something only within it.
         pid: the process that holds the broker.
         http: URL of that process's API; None where it serves none.
+        most_facts: facts that its lanes make of one request at most; the topics must keep them all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +43,7 @@ class EmbeddedAddress(BaseModel):
     generation: str
     pid: int
     http: str | None = None
+    most_facts: PositiveInt = 1
 
 
 class EmbeddedBroker:
@@ -49,10 +51,12 @@ class EmbeddedBroker:
 
     Args:
         store: the store's folder, in which others find the address; made if absent.
+        most_facts: see `EmbeddedAddress`.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, most_facts: int = 1) -> None:
         self._store = store
+        self._most_facts = most_facts
         self._client: Producer | None = None
         self._address: EmbeddedAddress | None = None
 
@@ -76,7 +80,9 @@ class EmbeddedBroker:
             self._client = None
             raise EmbeddedBrokerError(f"the embedded broker did not start: {error.args[0].str()}") from error
         bootstrap = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
-        self._address = EmbeddedAddress(bootstrap=bootstrap, generation=uuid.uuid4().hex, pid=os.getpid())
+        self._address = EmbeddedAddress(
+            bootstrap=bootstrap, generation=uuid.uuid4().hex, pid=os.getpid(), most_facts=self._most_facts
+        )
         _write(self._store, self._address)
         return self._address
 

@@ -12,12 +12,22 @@ from service.lag_window import LagWindow
 from service.record_limits import MAX_RECORD_BYTES, how_to_raise
 from service.settings import Settings
 
-EMBEDDED_WINDOW_BYTES = 2 * 2**20
-"""The embedded broker keeps 5 MiB a partition and drops older records, read or not."""
+_EMBEDDED_WINDOW_BYTES = 2 * 2**20
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
 _AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
+
+
+def embedded_window_bytes(most_facts: int) -> int:
+    """Bytes of requests that may stand unprocessed on the embedded broker.
+
+    It keeps 5 MiB a partition and drops older records, read or not: the requests', and then those of their facts.
+
+    Args:
+        most_facts: facts that one request becomes at most.
+    """
+    return _EMBEDDED_WINDOW_BYTES // most_facts
 
 
 class Publisher:

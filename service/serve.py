@@ -51,7 +51,8 @@ EMBEDDED_FACTS_BYTES = 2**19
 """Facts that the lanes may be ahead of the archive by before they hold back.
 
 The embedded broker forgets what goes beyond 5 MiB a partition. One more batch comes on top: the facts of the requests
-that `publish` lets stand unprocessed (2 MiB), whose curves are, at worst, twice as long as their keys.
+that `publish` lets stand unprocessed (2 MiB; with variants so much less, as a request becomes more facts), whose curves
+are, at worst, twice as long as their keys.
 """
 
 _DRAIN_SECONDS = 30.0
@@ -78,7 +79,8 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
     with stopping_on_signals(supervisor), ExitStack() as opened:
         # Before a broker is looked for, which may take long.
         address = opened.enter_context(closing(Address(settings.host, settings.port))) if http else None
-        broker = opened.enter_context(EmbeddedBroker(Path(settings.store))) if settings.embedded else None
+        most_facts = 1 if registry is None else registry.most_facts
+        broker = opened.enter_context(EmbeddedBroker(Path(settings.store), most_facts)) if settings.embedded else None
         process = _Process(settings, supervisor, broker)
         process.open_store(for_writing=Role.ARCHIVE in roles or Role.LANES in roles)
         index = process.make_index() if Role.API in roles else None

@@ -12,6 +12,7 @@ from service.format_names import AUTO, LINE_FORMATS
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+    from service.embedded import EmbeddedAddress
     from service.settings import Settings
     from service.trace_source import Trace
 
@@ -120,11 +121,16 @@ def broker_address(settings: Settings) -> str:
     """
     if settings.bootstrap is not None:
         return settings.bootstrap
+    return embedded_address(settings).bootstrap
+
+
+def embedded_address(settings: Settings) -> EmbeddedAddress:
+    """The embedded broker that the settings ask for, looked up in the store. Errors are those of `broker_address`."""
     if not settings.embedded:
         raise typer.BadParameter("no broker is named; give --bootstrap HOST:PORT for Kafka, or --embedded")
     from service.embedded import find_embedded
 
-    return find_embedded(Path(settings.store)).bootstrap
+    return find_embedded(Path(settings.store))
 
 
 def default_instance(given: str | None, settings: Settings) -> str | None:

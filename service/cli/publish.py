@@ -18,6 +18,7 @@ from service.cli.options import (
     TraceFormatName,
     broker_address,
     default_instance,
+    embedded_address,
     load_settings,
     put_in_order,
 )
@@ -50,13 +51,17 @@ def publish(
     """Send a trace to the requests topic, with a progress bar, or a line now and then where no terminal is."""
     from service.cli.progress import progress
     from service.publish_trace import publish_trace
-    from service.publisher import EMBEDDED_WINDOW_BYTES, Publisher
+    from service.publisher import Publisher, embedded_window_bytes
     from service.trace_source import open_trace
 
     settings = load_settings(
         bootstrap=bootstrap, embedded=embedded, registry=registry, store=store, instance_template=template
     )
-    window = EMBEDDED_WINDOW_BYTES if settings.embedded else None
+    if settings.embedded:
+        found = embedded_address(settings)
+        bootstrap_servers, window = found.bootstrap, embedded_window_bytes(found.most_facts)
+    else:
+        bootstrap_servers, window = broker_address(settings), None
     default = default_instance(instance, settings)
     with (
         open_trace(trace, format_name, reorder, settings.instance_template) as opened,
@@ -64,7 +69,7 @@ def publish(
     ):
         published = publish_trace(
             opened,
-            Publisher(settings, broker_address(settings), window),
+            Publisher(settings, bootstrap_servers, window),
             opened.trace_format,
             source=trace,
             topic_format=settings.requests_format,

@@ -14,10 +14,10 @@ from service.errors import EmbeddedBrokerError
 
 def test_it_serves_and_is_found_while_it_runs(tmp_path: Path) -> None:
     store = tmp_path / "not" / "there"
-    with EmbeddedBroker(store) as broker:
+    with EmbeddedBroker(store, most_facts=3) as broker:
         address = find_embedded(store)
         assert (address.bootstrap, address.generation) == (broker.bootstrap, broker.generation)
-        assert (address.pid, address.http) == (os.getpid(), None)
+        assert (address.pid, address.http, address.most_facts) == (os.getpid(), None, 3)
         assert AdminClient({"bootstrap.servers": address.bootstrap, "log_level": 4}).list_topics(timeout=10).brokers
         broker.announce("http://127.0.0.1:8080")
         assert find_embedded(store).http == "http://127.0.0.1:8080"
