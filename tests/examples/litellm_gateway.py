@@ -121,13 +121,16 @@ def teams(bootstrap: str) -> dict[str, int]:
         hashes = ["2eb248dfd5c7a836", "ffffffffffffffff", "29c6cf7c6224e183"]
         for _ in range(2):
             await litellm.acompletion(**MOCK, messages=CHAT, **of_team("hashed", prefix_block_hashes=hashes))
+        # 36 tokens of a prompt that LiteLLM reports in part.
+        whole = of_team("responded", prefix_block_hashes=[f"{number:016x}" for number in range(9)])
+        await litellm.aresponses(**MOCK, input="What?", instructions="Answer.", **whole)
         await litellm.atext_completion(model="gpt-3.5-turbo-instruct", prompt=list(range(10)), mock_response="x")
         litellm.turn_off_message_logging = True
         await litellm.acompletion(**MOCK, messages=CHAT, **of_team("t2"))
         litellm.turn_off_message_logging = False
 
     run(calls)
-    return counted(handler, 8)
+    return counted(handler, 9)
 
 
 def refused(bootstrap: str, warnings: Warnings) -> dict[str, str]:

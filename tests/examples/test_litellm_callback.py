@@ -110,7 +110,7 @@ def test_the_readmes_handler_publishes_each_kind_of_call_once(seen: Seen) -> Non
 
 
 def test_teams_share_no_cache(seen: Seen) -> None:
-    assert seen.report["teams"] == {"delivered": 8, "dropped": 0}
+    assert seen.report["teams"] == {"delivered": 9, "dropped": 0}
     template = InstanceTemplate.parse("{model}/{metadata.user_api_key_team_id|none}")
     slash = template.render(lambda field: "gpt-4o" if field.name == "model" else "t/1")
     blocks = len(seen.events[slash][0]["block_keys"])
@@ -126,6 +126,9 @@ def test_prefix_block_hashes_are_the_keys(seen: Seen) -> None:
     assert first["block_keys"] == [0x2EB248DFD5C7A836, 0xFFFFFFFFFFFFFFFF]
     assert first["input_token_len"] == 10
     assert seen.answers["gpt-4o/hashed"]["total_hit_blocks"] == [2]
+    (response,) = seen.events["gpt-4o/responded"]
+    assert response["block_keys"] == list(range(9))
+    assert response["input_token_len"] == 36
 
 
 def test_a_prompt_of_token_ids_has_exact_keys(seen: Seen) -> None:
