@@ -26,7 +26,7 @@ def test_the_demo_runs_once(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr.decode()
     shown = done.stdout.decode()
-    for part in ("20,000 requests", "share of the ceiling", "infinite", "Equal:"):
+    for part in ("20,000 requests", "share of the ceiling", "infinite", "chat@bf16", "agents@b512", "Equal:"):
         assert part in shown
 
 
@@ -50,7 +50,10 @@ def test_a_demo_that_is_ended_ends_its_service(tmp_path: Path, ending: signal.Si
 def test_a_difference_of_one_block_is_found() -> None:
     summary = {"requests": 1, "total_input_tokens": 9, "total_hit_blocks": [2], "total_hit_tokens": [8]}
     answer = {"total": summary, "instances": [summary | {"instance_id": "a"}]}
-    offline = {"": summary, "a": summary | {"total_hit_blocks": [3]}}
-    assert differences(answer, {"": summary, "a": summary}) == []
-    assert differences(answer, offline) == ["a: total_hit_blocks [2] online, [3] offline"]
-    assert differences(answer, {"": summary}) == ["instances ['', 'a'] online, [''] offline"]
+    answer["variants"] = [summary | {"instance_id": "a@v"}]
+    same = {"": summary, "a": summary, "a@v": summary}
+    assert differences(answer, same) == []
+    wrong = summary | {"total_hit_blocks": [3]}
+    for name in ("a", "a@v"):
+        assert differences(answer, same | {name: wrong}) == [f"{name}: total_hit_blocks [2] online, [3] offline"]
+    assert differences(answer, {"": summary}) == ["instances ['', 'a', 'a@v'] online, [''] offline"]
