@@ -6,13 +6,15 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import BinaryIO
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from litehit import facts_csv_kernel
 from litehit.errors import FactsError
 from litehit.facts import FactBatch
+from litehit.text_kernels import texts_of
 from schemas.fact import RequestFact
 
 FACTS_FILE_NAME = "litehit_facts.csv"
@@ -36,25 +38,22 @@ def write_header(sink: BinaryIO) -> None:
 def write_rows(sink: BinaryIO, facts: FactBatch) -> None:
     """Write one line for each fact."""
     curves = facts.hit_curves
-    segments = [f"[{start},{run}]" for start, run in zip(curves.starts.tolist(), curves.runs.tolist(), strict=True)]
-    rows = zip(
-        _texts(facts.trace_ids),
-        _texts(facts.instance_ids),
-        facts.timestamps_ns.tolist(),
-        facts.input_token_lens.tolist(),
-        facts.block_size_tokens.tolist(),
-        facts.block_bytes.tolist(),
-        pairwise(curves.offsets.tolist()),
-        strict=True,
+    traces, instances = texts_of(_fields(facts.trace_ids)), texts_of(_fields(facts.instance_ids))
+    room = facts_csv_kernel.most_bytes(len(traces.text) + len(instances.text), len(facts), len(curves.starts))
+    out = np.empty(room, np.uint8)
+    end = facts_csv_kernel.write_rows(
+        out,
+        *traces,
+        *instances,
+        facts.timestamps_ns,
+        facts.input_token_lens,
+        facts.block_size_tokens,
+        facts.block_bytes,
+        curves.starts,
+        curves.runs,
+        curves.offsets,
     )
-    sink.write(
-        "".join(
-            [
-                f'{trace},{instance},{time},{tokens},{block},{charge},"[{",".join(segments[low:high])}]"\n'
-                for trace, instance, time, tokens, block, charge, (low, high) in rows
-            ]
-        ).encode()
-    )
+    sink.write(out[:end].data)
 
 
 def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
@@ -103,12 +102,10 @@ def _noting(lines: Iterable[str], noted: list[str]) -> Iterator[str]:
         yield line
 
 
-def _texts(values: Sequence[str]) -> Iterable[str]:
-    return [_quoted(value) if _NEEDS_QUOTES(value) else value for value in values]
-
-
-def _quoted(value: str) -> str:
-    return '"' + value.replace('"', '""') + '"'
+def _fields(values: Sequence[str]) -> Sequence[str]:
+    if not _NEEDS_QUOTES("".join(values)):
+        return values
+    return ['"' + value.replace('"', '""') + '"' if _NEEDS_QUOTES(value) else value for value in values]
 
 
 def _check_header(row: Sequence[str]) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from litehit.errors import InvalidRequest
 from litehit.instance import InstanceEngine
 from litehit.request import Request
+from litehit.window_requests import NOT_STATED, WindowRequests
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +41,17 @@ class EngineGroup:
                 error.args = (f"{error}; so it is for {config.instance_id!r}, which the request goes to",)
             raise
         return admitted
+
+    def takes_as_they_are(self, requests: WindowRequests) -> bool:
+        """Whether `admit` surely gives back each request as it is; if not, it has to tell."""
+        block = self.engines[0].config.trace_block_size_tokens
+        stated, lengths = requests.stated_blocks, requests.columns.input_token_lens
+        counts = np.diff(requests.columns.offsets)
+        return bool(
+            np.all((stated == NOT_STATED) | (stated == block))
+            and not requests.rounded_up.any()
+            and np.all((lengths <= 0) | (counts == lengths // block))
+        )
 
 
 class FanOut:

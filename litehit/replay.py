@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from litehit.atomic_file import atomic_file
-from litehit.errors import InvalidRequest, OptionError, TimeWentBack, TraceError, UnknownInstance
+from litehit.errors import OptionError, TraceError
 from litehit.facts import FactBatch
 from litehit.facts_csv import FACTS_FILE_NAME, write_header, write_rows
 from litehit.registry import Registry
 from litehit.repeats import MAX_REPEATS_WINDOW, RecentByInstance
 from litehit.replay_lanes import Lanes
-from litehit.request import Request, check_instance_option
+from litehit.request import check_instance_option
 from litehit.targets import AS_NAMED, Routing
+from litehit.window import Window
+from litehit.window_requests import ReadWindow, WindowRequests
 
 MAX_WORKERS = 256
-WINDOW_LINES_PER_WORKER = 256
 
-Parse: TypeAlias = Callable[[bytes, int], Request | None]
-"""Reads a line, given its number from 1; None: recognised and ignored. Raises InvalidRequest. Used by many threads."""
-
-_Line: TypeAlias = tuple[int, bytes]
-_Parsed: TypeAlias = Request | InvalidRequest | None
+Read: TypeAlias = Callable[[Window], ReadWindow]
+"""Reads a window. Used by many threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ReplayOptions:
     """How a trace is replayed.
 
     Attributes:
-        workers: threads, 1 to `MAX_WORKERS`; any number gives the same bytes.
+        workers: threads that read windows, 1 to `MAX_WORKERS`; any number gives the same bytes.
         instance_id: the instance of lines that name none; None: the registry's only exact one.
         routing: whether requests go to other instances than the one they name.
         repeats_window: a request is ignored whose trace id is among so many last ones of its instance; 0: none is.
@@ -85,8 +85,8 @@ class ReplaySummary:
 
 
 def replay(
-    lines: Iterable[_Line],
-    parse: Parse,
+    windows: Iterable[Window],
+    read: Read,
     registry: Registry,
     out: Path,
     *,
@@ -96,53 +96,76 @@ def replay(
 ) -> ReplaySummary:
     """Replay a trace into `out/litehit_facts.csv`, which appears whole or not at all.
 
-    Windows of `workers * 256` lines are parsed by the workers and then processed instance by instance, each in input
-    order. Memory: one window, and the caches.
+    The workers read the next windows while one is processed, instance by instance, each in its own order, and the facts
+    of the one before are written. Memory: a window for each worker and a few more, and the caches.
 
     Args:
-        lines: one record each, with its number, by which errors name it; blank ones are left out.
-        parse: reads a line.
+        windows: of records, by whose numbers errors name them; blank ones are left out.
+        read: reads a window.
         registry: the instances.
         out: folder of the facts file; made where it is absent.
         source: name of the trace, for errors.
         options: see `ReplayOptions`.
-        progress: told the number of lines done.
+        progress: told the number of records done.
 
     Raises:
-        TraceError: a line is malformed, its instance unknown, its length or block size wrong, its time before an
-            earlier one's of its instance, its blocks too many for the engine; or the trace holds no request. The lowest
-            such line is named.
+        TraceError: a record is malformed, its instance unknown, its length or block size wrong, its time before an
+            earlier one's of its instance, its blocks too many for the engine; or the trace holds no request. The first
+            such record is named.
         UnknownInstance, OptionError: as `Routing.pooled`.
     """
     options = options or ReplayOptions()
-    recent = RecentByInstance(options.repeats_window)
-    run = _Run(Lanes(registry, options.routing, source), parse, source, options.workers, recent)
+    run = _Run(Lanes(registry, options.routing, source), source, RecentByInstance(options.repeats_window))
     out.mkdir(parents=True, exist_ok=True)
     path = out / FACTS_FILE_NAME
-    with atomic_file(path) as sink, ThreadPoolExecutor(options.workers, "litehit-replay") as pool:
+    with (
+        atomic_file(path) as sink,
+        ThreadPoolExecutor(1, "litehit-replay-writer") as writer,
+        ThreadPoolExecutor(options.workers, "litehit-replay") as pool,
+    ):
         write_header(sink)
-        for window in _windows(lines, source, options.workers * WINDOW_LINES_PER_WORKER):
-            facts = run.process(window, pool)
-            if facts is not None:
-                write_rows(sink, facts)
+        written: Future[None] | None = None
+        for one in _read_ahead(windows, read, pool, options.workers, source):
+            facts = run.process(one, pool)
+            if written is not None:
+                written.result()
+            written = None if facts is None else writer.submit(write_rows, sink, facts)
             progress(run.lines)
+        if written is not None:
+            written.result()
         if not run.facts:
             raise TraceError(source, None, f"none of its {run.lines} lines is a request; is it of another format?")
     return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
 
 
-def _windows(lines: Iterable[_Line], source: str, size: int) -> Iterator[list[_Line]]:
-    reading = iter(lines)
+def _read_ahead(
+    windows: Iterable[Window], read: Read, pool: Executor, workers: int, source: str
+) -> Iterator[ReadWindow]:
+    """The windows, read, in their order; as many as there are workers, and one more, are under way."""
+    coming = iter(windows)
+
+    def read_next(following: Future[Window | None]) -> ReadWindow | None:
+        window = following.result()
+        return None if window is None else read(window)
+
+    under_way: deque[Future[ReadWindow | None]] = deque()
     done = 0
-    while True:
+    # One thread takes the windows from the file, so that their order is that of their readers.
+    with ThreadPoolExecutor(1, "litehit-replay-file") as file:
         try:
-            window = list(islice(reading, size))
+            while True:
+                while len(under_way) <= workers:
+                    under_way.append(pool.submit(read_next, file.submit(next, coming, None)))
+                one = under_way.popleft().result()
+                if one is None:
+                    return
+                yield one
+                done += one.records
         except OSError as error:
             raise TraceError(source, None, f"cannot be read beyond line {done} ({error})") from None
-        if not window:
-            return
-        done += len(window)
-        yield window
+        finally:
+            for future in under_way:
+                future.cancel()
 
 
 @dataclass(slots=True)
@@ -150,49 +173,32 @@ class _Run:
     """The lanes and the counts of a replay under way."""
 
     lanes: Lanes
-    parse: Parse
     source: str
-    workers: int
     recent: RecentByInstance
     lines: int = 0
     requests: int = 0
     ignored: int = 0
     facts: int = 0
 
-    def process(self, window: Sequence[_Line], pool: Executor) -> FactBatch | None:
-        records = [line for line in window if line[1].strip()]
-        stripes = [records[worker :: self.workers] for worker in range(self.workers)]
-        parsed: list[_Parsed] = [None] * len(records)
-        for worker, results in enumerate(pool.map(self._parse_stripe, stripes)):
-            parsed[worker :: self.workers] = results
-        for (number, _), result in zip(records, parsed, strict=True):
-            self._admit(number, result)
-        self.lines += len(window)
-        facts = self.lanes.process(pool)
-        self.facts += 0 if facts is None else len(facts)
+    def process(self, window: ReadWindow, pool: Executor) -> FactBatch | None:
+        """The facts of a window's requests; None where it has none."""
+        requests = self._without_repeats(window.requests) if self.recent.window else window.requests
+        tasks = self.lanes.admit(requests)
+        if window.fault is not None:
+            number, error = window.fault
+            raise TraceError(self.source, number, str(error))
+        self.lines += window.records
+        self.requests += len(requests)
+        self.ignored += window.ignored + len(window.requests) - len(requests)
+        if not tasks:
+            return None
+        facts = self.lanes.process(tasks, pool)
+        self.facts += len(facts)
         return facts
 
-    def _parse_stripe(self, records: Sequence[_Line]) -> list[_Parsed]:
-        results: list[_Parsed] = []
-        for number, line in records:
-            try:
-                results.append(self.parse(line, number))
-            except InvalidRequest as error:
-                # Another stripe may hold a lower line that is at fault.
-                results.append(error)
-        return results
-
-    def _admit(self, number: int, parsed: _Parsed) -> None:
-        if parsed is None or (isinstance(parsed, Request) and self._is_repeat(parsed)):
-            self.ignored += 1
-            return
-        try:
-            if isinstance(parsed, InvalidRequest):
-                raise parsed
-            self.lanes.append(number, parsed)
-        except (InvalidRequest, UnknownInstance, TimeWentBack) as error:
-            raise TraceError(self.source, number, str(error)) from None
-        self.requests += 1
-
-    def _is_repeat(self, request: Request) -> bool:
-        return self.recent.is_repeat(self.lanes.target_of(request), request.trace_id)
+    def _without_repeats(self, requests: WindowRequests) -> WindowRequests:
+        first = [
+            not self.recent.is_repeat(self.lanes.target_of(request), request.trace_id)
+            for _, request in requests.requests()
+        ]
+        return requests if all(first) else requests.select(np.flatnonzero(first))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from litehit.curves import Int64Array
-from litehit.errors import TimeWentBack, TooManyBlocks, TraceError
+from litehit.errors import InvalidRequest, TimeWentBack, TooManyBlocks, TraceError, UnknownInstance
 from litehit.facts import FactBatch
 from litehit.fan_out import EngineGroup, FanOut
 from litehit.instance import InstanceEngine
@@ -17,55 +17,32 @@ from litehit.prepared import Prepared
 from litehit.registry import InstanceConfig, Registry
 from litehit.request import Request, RequestBatch
 from litehit.targets import Routing
+from litehit.window_requests import WindowRequests
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Refused:
-    """The line that an engine can't process, and why."""
+    """A request that can't be processed: its place in the order, its record's number, and why."""
 
-    line: int
+    place: int
+    number: int
     reason: str
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """What waits for the engines that take a request alike, with its rows and lines.
-
-    Attributes:
-        group: the engines.
-        rows: of each request, the row of the first fact that it becomes.
-    """
-
-    group: EngineGroup
-    rows: list[int] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
-
-    def tasks(self) -> list[_Task]:
-        """What each engine has to do; nothing waits any more."""
-        rows, prepared = np.array(self.rows, np.int64), Prepared(RequestBatch.from_requests(self.requests))
-        tasks = [
-            _Task(engine, prepared, rows + place, self.lines)
-            for engine, place in zip(self.group.engines, self.group.places, strict=True)
-        ]
-        self.rows, self.lines, self.requests = [], [], []
-        return tasks
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Requests for one engine: the row of each one's fact, and its line."""
+    """Requests for one engine: the row of each one's fact, and its record's number."""
 
     engine: InstanceEngine
     prepared: Prepared
     rows: Int64Array
-    lines: list[int]
+    numbers: Int64Array
 
     def process(self) -> FactBatch | _Refused:
         try:
             return self.engine.process_prepared(self.prepared)
         except TooManyBlocks as error:
-            return _Refused(self.lines[error.request], str(error))
+            return _Refused(int(self.rows[error.request]), int(self.numbers[error.request]), str(error))
 
 
 class _Lane:
@@ -74,20 +51,36 @@ class _Lane:
     def __init__(self, configs: Iterable[InstanceConfig]) -> None:
         self._fan_out = FanOut(map(InstanceEngine, configs))
         self._latest_ns: int | None = None
-        self.waiting = [_Waiting(group) for group in self._fan_out.groups]
+        self.size = self._fan_out.size
 
-    def append(self, row: int, line: int, request: Request) -> int:
-        """Let a request wait; its facts begin at a row, and the next one's at the row that is returned."""
-        admitted = self._fan_out.admit(request)
-        if self._latest_ns is not None and request.timestamp_ns < self._latest_ns:
+    def admit(self, requests: WindowRequests) -> list[tuple[EngineGroup, RequestBatch]] | _Refused:
+        """The requests as each group of engines takes them, or the first that none must be given."""
+        times = requests.columns.timestamps_ns
+        ascend = bool(np.all(times[:-1] <= times[1:])) and (self._latest_ns is None or self._latest_ns <= times[0])
+        groups = self._fan_out.groups
+        if ascend and all(group.takes_as_they_are(requests) for group in groups):
+            self._latest_ns = int(times[-1])
+            return [(group, requests.columns) for group in groups]
+        return self._admit_one_by_one(requests)
+
+    def _admit_one_by_one(self, requests: WindowRequests) -> list[tuple[EngineGroup, RequestBatch]] | _Refused:
+        admitted: list[tuple[Request, ...]] = []
+        for place, (number, request) in enumerate(requests.requests()):
+            try:
+                admitted.append(self._fan_out.admit(request))
+                self._advance(request.timestamp_ns)
+            except (InvalidRequest, TimeWentBack) as error:
+                return _Refused(place, number, str(error))
+        by_group = zip(*admitted, strict=True)
+        return [
+            (group, RequestBatch.from_requests(own)) for group, own in zip(self._fan_out.groups, by_group, strict=True)
+        ]
+
+    def _advance(self, time_ns: int) -> None:
+        if self._latest_ns is not None and time_ns < self._latest_ns:
             config = self._fan_out.groups[0].engines[0].config
-            raise TimeWentBack(config.instance_id, request.timestamp_ns, self._latest_ns)
-        self._latest_ns = request.timestamp_ns
-        for waiting, one in zip(self.waiting, admitted, strict=True):
-            waiting.rows.append(row)
-            waiting.lines.append(line)
-            waiting.requests.append(one)
-        return row + self._fan_out.size
+            raise TimeWentBack(config.instance_id, time_ns, self._latest_ns)
+        self._latest_ns = time_ns
 
 
 class Lanes:
@@ -108,42 +101,72 @@ class Lanes:
         self._pooled = routing.pooled(registry)
         self._source = source
         self._lanes: dict[str, _Lane] = {}
-        self._next_row = 0
 
     def target_of(self, request: Request) -> str:
         """The instance that a request counts for: the one it names, but where all are pooled."""
         return request.instance_id if self._pooled is None else self._pooled
 
-    def append(self, line: int, request: Request) -> None:
-        """Check the request of a line and let it wait for `process`.
+    def admit(self, requests: WindowRequests) -> list[_Task]:
+        """What the engines have to do about some requests, in order; each lane takes all of its own, or none is taken.
 
         Raises:
-            InvalidRequest: its length or its block size is not as registered.
-            UnknownInstance: its instance is not registered.
-            TimeWentBack: an earlier request of the instance has a later time.
+            TraceError: of the first record whose length or block size is not as registered, whose instance is not
+                registered, or whose time is before that of an earlier request of the instance.
         """
-        lane = self._lane(self.target_of(request))
-        self._next_row = lane.append(self._next_row, line, request)
+        shares: list[tuple[Int64Array, list[tuple[EngineGroup, RequestBatch]]]] = []
+        refused: list[_Refused] = []
+        facts = np.empty(len(requests), np.int64)  # that each request becomes
+        for instance_id, rows in self._routed(requests):
+            own = requests if len(rows) == len(requests) else requests.select(rows)
+            try:
+                lane = self._lane(instance_id)
+            except UnknownInstance as error:
+                refused.append(_Refused(int(rows[0]), int(own.numbers[0]), str(error)))
+                continue
+            admitted = lane.admit(own)
+            if isinstance(admitted, _Refused):
+                refused.append(replace(admitted, place=int(rows[admitted.place])))
+                continue
+            facts[rows] = lane.size
+            shares.append((rows, admitted))
+        if refused:
+            raise self._error(refused)
+        ends = np.cumsum(facts)
+        tasks: list[_Task] = []
+        for rows, admitted in shares:
+            first_facts = ends[rows] - facts[rows]
+            for group, batch in admitted:
+                prepared = Prepared(batch)
+                tasks.extend(
+                    _Task(engine, prepared, first_facts + place, requests.numbers[rows])
+                    for engine, place in zip(group.engines, group.places, strict=True)
+                )
+        return tasks
 
-    def process(self, pool: Executor) -> FactBatch | None:
-        """The facts of all that waits, in the order of `append`; None where nothing waits.
+    def process(self, tasks: Sequence[_Task], pool: Executor) -> FactBatch:
+        """The facts of one task or more, in the order of their requests.
 
         Raises:
-            TraceError: an instance exceeds the engine's limit; of the lowest such line.
+            TraceError: an instance exceeds the engine's limit; of the first such record.
         """
-        waiting = [one for lane in self._lanes.values() for one in lane.waiting if one.rows]
-        tasks = [task for one in waiting for task in one.tasks()]
-        self._next_row = 0
-        if not tasks:
-            return None
-        results = list(pool.map(_Task.process, tasks))
+        others = [pool.submit(task.process) for task in tasks[1:]]
+        results = [tasks[0].process(), *(other.result() for other in others)]
         refused = [each for each in results if isinstance(each, _Refused)]
         if refused:
-            first = min(refused)
-            raise TraceError(self._source, first.line, first.reason)
+            raise self._error(refused)
+        if len(results) == 1 and isinstance(results[0], FactBatch):
+            return results[0]
         facts = FactBatch.concatenate([each for each in results if isinstance(each, FactBatch)])
-        rows = np.concatenate([task.rows for task in tasks])
-        return facts if len(tasks) == 1 else facts.select(np.argsort(rows))
+        return facts.select(np.argsort(np.concatenate([task.rows for task in tasks])))
+
+    def _error(self, refused: Sequence[_Refused]) -> TraceError:
+        first = min(refused)
+        return TraceError(self._source, first.number, first.reason)
+
+    def _routed(self, requests: WindowRequests) -> Iterable[tuple[str, Int64Array]]:
+        if self._pooled is None:
+            return requests.by_instance()
+        return [(self._pooled, np.arange(len(requests)))] if len(requests) else []
 
     def _lane(self, instance_id: str) -> _Lane:
         lane = self._lanes.get(instance_id)

@@ -10,6 +10,7 @@ import numpy as np
 
 from litehit.curves import Int64Array
 from litehit.errors import OptionError, TraceBlockMismatch
+from litehit.key_columns import gather_keys
 from litehit.rounding import keys_of_full_blocks
 
 MAX_INPUT_TOKENS = 2**40
@@ -116,4 +117,15 @@ class RequestBatch:
             self.input_token_lens[first:end],
             self.keys[offsets[0] : offsets[-1]],
             offsets - offsets[0],
+        )
+
+    def select(self, rows: Int64Array) -> RequestBatch:
+        """The requests of the given rows, in that order."""
+        keys, offsets = gather_keys(self.keys, self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows])
+        return RequestBatch(
+            [self.trace_ids[row] for row in rows.tolist()],
+            self.timestamps_ns[rows],
+            self.input_token_lens[rows],
+            keys,
+            offsets,
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
 from litehit.request import Request
 from litehit.time_units import NS_PER_S
+from litehit.window import Window
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
@@ -46,7 +48,7 @@ class Published:
 
 
 def publish_trace(
-    lines: Iterable[tuple[int, bytes]],
+    windows: Iterable[Window],
     sink: RecordSink,
     trace_format: TraceFormat,
     *,
@@ -68,7 +70,7 @@ def publish_trace(
     wrong and nothing is sent.
 
     Args:
-        lines: one record each, with its number; blank ones are left out.
+        windows: of records; blank ones are left out.
         sink: where to.
         trace_format: how to read a line.
         source: name of the trace, for errors.
@@ -93,7 +95,7 @@ def publish_trace(
     pace = None if speed is None else _Pace(speed, sink)
     sent = unreadable = 0
     first_problem: str | None = None
-    for number, line in lines:
+    for number, line in chain.from_iterable(window.records() for window in windows):
         if sent == limit:
             break
         if not line.strip():

@@ -1,20 +1,21 @@
-"""Reading a trace line by line from a file, a compressed file or standard input."""
+"""Reading a trace's lines, in windows, from a file, a compressed file or standard input."""
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import chain, islice
+from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
+from litehit.window import WINDOW_BYTES, Window
+
 STANDARD_INPUT = "-"
-_BUFFER_BYTES = 2**20  # a line is often longer than Python's usual buffer
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -32,16 +33,17 @@ class TraceFile:
         self._opened = ExitStack()
         if name == STANDARD_INPUT:
             self.size = None
-            self._raw: BinaryIO = sys.stdin.buffer
-            self._lines: Iterator[bytes] = iter(self._raw)
+            standard_input = cast("BufferedReader", sys.stdin.buffer)
+            self._raw: BinaryIO = standard_input
+            self._windows = _windows(standard_input.read1)  # what is there: a tap may be slow to write more
             return
         path = Path(name)
         self.size = path.stat().st_size
-        self._raw = self._opened.enter_context(path.open("rb", _BUFFER_BYTES))
-        self._lines = iter(self._raw)
+        self._raw = self._opened.enter_context(path.open("rb", buffering=0))
+        read: Callable[[int], bytes] = self._raw.read
         if compression := _COMPRESSION.get(path.suffix):
-            stream = self._opened.enter_context(pa.CompressedInputStream(self._raw, compression))
-            self._lines = iter(io.BufferedReader(cast("io.RawIOBase", stream), _BUFFER_BYTES))
+            read = self._opened.enter_context(pa.CompressedInputStream(self._raw, compression)).read
+        self._windows = _windows(read)
 
     def __enter__(self) -> TraceFile:
         return self
@@ -52,14 +54,39 @@ class TraceFile:
         self._opened.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        return (line.rstrip(b"\r\n") for line in self._lines)
+        return (line for window in self.windows() for _, line in window.records())
+
+    def windows(self) -> Iterator[Window]:
+        """The lines in windows, numbered from 1. Memory: a window."""
+        return self._windows
 
     def peek(self, count: int) -> list[bytes]:
         """The next lines, at most so many; they are still to be iterated."""
-        lines = list(islice(self._lines, count))
-        self._lines = chain(lines, self._lines)
-        return [line.rstrip(b"\r\n") for line in lines]
+        read: list[Window] = []
+        lines: list[bytes] = []
+        while len(lines) < count and (window := next(self._windows, None)) is not None:
+            read.append(window)
+            lines.extend(line for _, line in window.records())
+        self._windows = chain(read, self._windows)
+        return lines[:count]
 
     def position(self) -> int:
         """Bytes of the file read so far, as they lie on the disk; 0 for standard input."""
         return 0 if self.size is None else self._raw.tell()
+
+
+def _windows(read: Callable[[int], bytes]) -> Iterator[Window]:
+    first = 1
+    begun: list[bytes | memoryview] = []  # of a line
+    while data := read(WINDOW_BYTES):
+        end = data.rfind(b"\n") + 1
+        if not end:
+            begun.append(data)
+            continue
+        text = b"".join((*begun, memoryview(data)[:end]))
+        begun = [data[end:]]
+        lines = text.count(b"\n")
+        yield Window(text, range(first, first + lines))
+        first += lines
+    if rest := b"".join(begun):
+        yield Window(rest + b"\n", range(first, first + 1))

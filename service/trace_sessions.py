@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from litehit.errors import TraceError
+from litehit.window import Window, windows_of
 from service.formats.base import FormatError, TraceFormat
 from service.formats.naming import STATED, Naming
 from service.formats.weka import WekaFormat, read_session
@@ -56,7 +57,11 @@ class SessionTrace:
         """Bytes of the files read so far."""
         return self._read + (0 if self._current is None else self._current.position())
 
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+    def windows(self) -> Iterator[Window]:
+        """See `Trace.windows`."""
+        return windows_of(self._in_time_order())
+
+    def _in_time_order(self) -> Iterator[tuple[int, bytes]]:
         with tempfile.TemporaryFile() as kept:
             places: list[tuple[int, int, int]] = []
             end = 0

@@ -10,12 +10,13 @@ from typing import Protocol
 from litehit.errors import OptionError
 from litehit.request import Request
 from litehit.time_units import NS_PER_S
+from litehit.window import Window, windows_of
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.naming import naming_by
 from service.formats.recognise import FIRST_LINES, recognise
-from service.reorder import NumberedLine, in_time_order
+from service.reorder import in_time_order
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files
 
@@ -44,8 +45,8 @@ class Trace(Protocol):
         """Bytes read so far."""
         ...
 
-    def __iter__(self) -> Iterator[NumberedLine]:
-        """Each record with its number: that of its line, or of its place where records do not lie in lines."""
+    def windows(self) -> Iterator[Window]:
+        """The records with their numbers: that of its line, or of its place where records do not lie in lines."""
         ...
 
 
@@ -73,11 +74,11 @@ class LineTrace:
         """See `Trace.position`."""
         return self._lines.position()
 
-    def __iter__(self) -> Iterator[NumberedLine]:
-        numbered = enumerate(self._lines, 1)
+    def windows(self) -> Iterator[Window]:
+        """See `Trace.windows`."""
         if not self._window_ns:
-            return numbered
-        return in_time_order(numbered, self._time_of, self._window_ns)
+            return self._lines.windows()
+        return windows_of(in_time_order(enumerate(self._lines, 1), self._time_of, self._window_ns))
 
     def _time_of(self, line: bytes) -> int | None:
         try:

@@ -68,7 +68,7 @@ def publish(
         progress("publishing", "records", opened.size if limit is None else limit) as meter,
     ):
         published = publish_trace(
-            opened,
+            opened.windows(),
             Publisher(settings, bootstrap_servers, window),
             opened.trace_format,
             source=trace,

@@ -49,9 +49,9 @@ def replay(
     """Replay a trace without Kafka and without the service: all or nothing."""
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
-    from litehit.replay import replay as replay_lines
-    from service import formats
+    from litehit.replay import replay as replay_windows
     from service.cli.progress import progress
+    from service.formats.window_reader import window_reader
     from service.trace_source import open_trace
 
     settings = load_settings(
@@ -75,9 +75,9 @@ def replay(
         open_trace(trace, format_name, reorder, settings.instance_template) as opened,
         progress("replaying", "lines", opened.size) as meter,
     ):
-        summary = replay_lines(
-            opened,
-            formats.line_parser(opened.trace_format, options.default_instance(known)),
+        summary = replay_windows(
+            opened.windows(),
+            window_reader(opened.trace_format, options.default_instance(known)),
             known,
             out,
             source=trace,

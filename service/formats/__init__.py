@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from litehit.errors import OptionError
-from litehit.registration import Registration
-from litehit.request import Request
-from schemas.dead_letter import Reason
 from service.format_names import FormatName
 from service.formats.bailian import BailianFormat
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import TraceFormat
 from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
@@ -77,27 +74,6 @@ def of_topic(name: FormatName, template: str | None = None, default_instance: st
     """
     by_name = _named_by(naming_by(template))
     return TopicFormats(by_name[name], by_name, default_instance)
-
-
-def line_parser(trace_format: TraceFormat, instance_id: str | None) -> Callable[[bytes, int], Request | None]:
-    """How `litehit.replay` reads a line of a format: line and number, from 1, to request.
-
-    Args:
-        trace_format: the format.
-        instance_id: the instance of lines that name none.
-    """
-
-    def parse(line: bytes, number: int) -> Request | None:
-        content = trace_format.parse(line, RecordContext(instance_id, number, timestamp_ns=None))
-        if isinstance(content, Registration):
-            raise FormatError(
-                Reason.REGISTRATION_REFUSED,
-                f"it registers {content.instance_id!r}, which only the topic takes; register the instance in the "
-                f"registry file and remove the line",
-            )
-        return content
-
-    return parse
 
 
 def get(name: str, naming: Naming = STATED) -> TraceFormat:

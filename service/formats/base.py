@@ -8,9 +8,12 @@ from typing import NamedTuple, Protocol
 
 from pydantic_core import ErrorDetails
 
+from litehit.curves import Int64Array
 from litehit.errors import InvalidRequest
 from litehit.registration import Registration
 from litehit.request import Request
+from litehit.window import Window
+from litehit.window_requests import WindowRequests
 from schemas.dead_letter import Reason
 
 
@@ -42,6 +45,20 @@ class RecordContext(NamedTuple):
     named: str | None = None
 
 
+class PlainRequests(NamedTuple):
+    """The requests of a window that were read all at once.
+
+    Attributes:
+        requests: R requests.
+        places: int64[R], ascending: the place of each one's record in the window.
+        left: int64[L], ascending: places of the records that `parse` has to read; the window's others are blank.
+    """
+
+    requests: WindowRequests
+    places: Int64Array
+    left: Int64Array
+
+
 class TraceFormat(Protocol):
     """One input format.
 
@@ -69,6 +86,17 @@ class TraceFormat(Protocol):
                 nor from the context.
         """
         ...
+
+    def read_plain(self, window: Window, instance_id: str | None) -> PlainRequests | None:
+        """Read the plain records of a window at once, to what `parse` makes of each; None: it reads none so.
+
+        Safe to call from several threads.
+
+        Args:
+            window: the records.
+            instance_id: the instance of records that name none; None where there is no such default.
+        """
+        return None
 
 
 def instance_of(stated: str | None, context: RecordContext) -> str:

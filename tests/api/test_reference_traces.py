@@ -16,6 +16,7 @@ from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
 from service import formats
 from service.archive.segment import ChainKey
+from service.formats.window_reader import window_reader
 from service.trace_file import TraceFile
 from tests.api_archive import ApiArchive
 from tests.api_doubles import Client
@@ -45,8 +46,8 @@ def client(mooncake_trace: Callable[[str], Path], tmp_path_factory: pytest.TempP
     for partition, name in enumerate(FINE):
         options = ReplayOptions(instance_id=name)
         with TraceFile(str(mooncake_trace(name))) as lines:
-            parse = formats.line_parser(formats.get("mooncake"), name)
-            done = replay(enumerate(lines, 1), parse, registry, folder / name, source=name, options=options)
+            read = window_reader(formats.get("mooncake"), name)
+            done = replay(lines.windows(), read, registry, folder / name, source=name, options=options)
         with done.path.open("rb") as file:
             for batch in read_facts(file, name):
                 archive.append_rows(ChainKey("facts", "g", partition), batch)

@@ -51,7 +51,7 @@ def real_lines(name: FormatName) -> list[bytes]:
         ]
     path = SAMPLES / name
     with open_trace(str(path if path.is_dir() else path.with_suffix(".jsonl")), name) as trace:
-        return [line for _, line in trace]
+        return [line for window in trace.windows() for _, line in window.records()]
 
 
 def bytes_changed(rng: random.Random, line: bytes) -> bytes:

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litehit.registration import Registration
+from litehit.window import Window
 from schemas.dead_letter import Reason
 from service import formats
 from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext
+from service.formats.window_reader import window_reader
 from service.lanes.reading import Poison, read_records
 from service.records import SourceRecord
 from tests.registration_events import ENCODINGS, Encode, in_json, in_protobuf
@@ -118,6 +120,8 @@ def test_no_other_format_registers(name: str) -> None:
 
 
 def test_an_offline_replay_refuses_it() -> None:
-    parse = formats.line_parser(formats.get(FormatName.NATIVE), "i")
-    with pytest.raises(FormatError, match="registers 'chat-a', which only the topic takes"):
-        parse(json.dumps({"type": "register", "instance_id": "chat-a", "block_bytes": 5}).encode(), 1)
+    record = json.dumps({"type": "register", "instance_id": "chat-a", "block_bytes": 5}).encode()
+    read = window_reader(formats.get(FormatName.NATIVE), "i")(Window(record + b"\n", [7]))
+    assert read.fault is not None
+    assert read.fault[0] == 7
+    assert "registers 'chat-a', which only the topic takes" in str(read.fault[1])

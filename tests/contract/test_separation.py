@@ -13,11 +13,13 @@ import pytest
 from litehit.facts_csv import read_facts
 from litehit.registry import Registry
 from litehit.replay import replay
+from litehit.window import windows_of
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, REASON_HEADER
 from service import formats
 from service.format_names import LINE_FORMATS, FormatName
 from service.formats.naming import Naming
 from service.formats.native_protobuf import EVENT_MESSAGE
+from service.formats.window_reader import window_reader
 from service.instance_template import InstanceTemplate
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
@@ -98,8 +100,8 @@ def through_a_lane(known: Registry, records: list[SourceRecord], template: str |
 @every_format
 def test_through_a_file(name: FormatName, known: Registry, tmp_path: Path) -> None:
     naming = Naming(InstanceTemplate.parse(TEMPLATE))
-    parse = formats.line_parser(formats.get(name, naming), None)
-    done = replay(enumerate(lines(name), 1), parse, known, tmp_path, source="trace")
+    read = window_reader(formats.get(name, naming), None)
+    done = replay(windows_of(enumerate(lines(name), 1)), read, known, tmp_path, source="trace")
     with done.path.open("rb") as file:
         facts = [
             (fact.instance_id, [list(segment) for segment in fact.hit_curve])
@@ -152,7 +154,7 @@ def test_published_with_a_template(name: FormatName, way: str, template: str | N
     topic = Topic()
     naming = Naming(InstanceTemplate.parse(TEMPLATE))
     publish_trace(
-        enumerate(lines(name), 1),
+        windows_of(enumerate(lines(name), 1)),
         topic,
         formats.get(name, naming),
         source="trace",

@@ -16,9 +16,11 @@ from litehit.facts_csv import read_facts
 from litehit.projector import HitCurveProjector
 from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
+from litehit.window import windows_of
 from schemas.dead_letter import ERROR_HEADER, FORMAT_HEADER
 from service import formats
 from service.embedded import EmbeddedBroker
+from service.formats.window_reader import window_reader
 from service.settings import Settings
 from service.topics import prepare_topics
 from tests import lanes_harness as harness
@@ -164,8 +166,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 def from_file(name: str, lines: Sequence[bytes], known: Registry, out: Path) -> list[tuple[int, list[list[int]]]]:
     options = ReplayOptions(instance_id=name)
-    parse = formats.line_parser(formats.get(SITUATIONS[name].format_name), name)
-    done = replay(enumerate(lines, 1), parse, known, out, source="trace", options=options)
+    read = window_reader(formats.get(SITUATIONS[name].format_name), name)
+    done = replay(windows_of(enumerate(lines, 1)), read, known, out, source="trace", options=options)
     with done.path.open("rb") as file:
         return [
             (fact.input_token_len, [list(segment) for segment in fact.hit_curve])

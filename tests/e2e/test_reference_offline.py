@@ -17,6 +17,7 @@ from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
 from litehit.targets import Routing
 from service import formats
+from service.formats.window_reader import window_reader
 from service.trace_file import TraceFile
 
 CAPACITIES = [15, 253, 1013, 4053, 8106, 16213, 32427, 64854, -1]
@@ -39,9 +40,9 @@ def summaries(trace: Path, out: Path, **options: Any) -> dict[str, dict[str, Any
     registry_file.write_text(REGISTRY)
     registry = Registry.load(registry_file)
     chosen = ReplayOptions(**options)
-    parse = formats.line_parser(formats.get("mooncake"), chosen.default_instance(registry))
+    read = window_reader(formats.get("mooncake"), chosen.default_instance(registry))
     with TraceFile(str(trace)) as lines:
-        summary = replay(enumerate(lines, 1), parse, registry, out / "facts", source=trace.name, options=chosen)
+        summary = replay(lines.windows(), read, registry, out / "facts", source=trace.name, options=chosen)
     sink = io.BytesIO()
     with summary.path.open("rb") as facts:
         query(read_facts(facts, summary.path.name), [blocks / 1024 for blocks in CAPACITIES], sink)

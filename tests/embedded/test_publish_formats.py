@@ -13,14 +13,15 @@ import pytest
 from litehit.facts_csv import read_facts
 from litehit.registry import Registry
 from litehit.replay import ReplayOptions, replay
-from service import formats
+from litehit.window import Window
 from service.embedded import EmbeddedBroker
 from service.format_names import LINE_FORMATS, FormatName
+from service.formats.window_reader import window_reader
 from service.publish_trace import publish_trace
 from service.publisher import Publisher
 from service.settings import Settings
 from service.topics import TopicLayout
-from service.trace_source import open_trace
+from service.trace_source import Trace, open_trace
 from tests import lanes_harness as harness
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -46,16 +47,17 @@ def known(tmp_path: Path) -> Registry:
     return Registry.load(path)
 
 
-def unnamed(lines: Iterable[tuple[int, bytes]]) -> Iterable[tuple[int, bytes]]:
+def unnamed(trace: Trace) -> Iterable[Window]:
     """The same, without the instance that some samples name."""
-    for number, line in lines:
-        yield number, line.replace(b'"instance_id": "my-model", ', b"").replace(b'"source": "my-model", ', b"")
+    for text, numbers in trace.windows():
+        stated = text.replace(b'"instance_id": "my-model", ', b"")
+        yield Window(stated.replace(b'"source": "my-model", ', b""), numbers)
 
 
 def replayed(name: FormatName, known: Registry, out: Path) -> list[tuple[Any, ...]]:
     with open_trace(sample(name), name) as trace:
-        parse = formats.line_parser(trace.trace_format, name)
-        done = replay(unnamed(trace), parse, known, out, source=name, options=ReplayOptions(instance_id=name))
+        read = window_reader(trace.trace_format, name)
+        done = replay(unnamed(trace), read, known, out, source=name, options=ReplayOptions(instance_id=name))
     with done.path.open("rb") as file:
         return [
             (fact.timestamp_ns, fact.input_token_len, [list(segment) for segment in fact.hit_curve])
@@ -71,7 +73,7 @@ def test_the_topic_may_have_a_format_of_its_own(
     for way in WAYS:
         with open_trace(sample(FormatName.MOONCAKE), "auto") as trace:
             publish_trace(
-                trace,
+                trace.windows(),
                 Publisher(settings, broker.bootstrap),
                 trace.trace_format,
                 source="trace",

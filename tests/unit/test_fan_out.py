@@ -17,7 +17,9 @@ from litehit.registry import InstanceConfig, Registry
 from litehit.replay import ReplayOptions, replay
 from litehit.request import Request, RequestBatch
 from litehit.targets import AS_NAMED, Routing
+from litehit.window import windows_of
 from service import formats
+from service.formats.window_reader import window_reader
 
 CONFIG = InstanceConfig("a", "g", 8, 4, 1024, False, 0, ())
 COARSE = replace(CONFIG, instance_id="a@coarse", block_size_tokens=16)
@@ -60,8 +62,8 @@ def test_what_engines_need_alike_is_made_once() -> None:
 
 def rows(registry: Registry, lines: list[bytes], out: Path, routing: Routing = AS_NAMED) -> list[str]:
     options = ReplayOptions(workers=2, routing=routing)
-    parse = formats.line_parser(formats.get("native"), options.default_instance(registry))
-    replay(enumerate(lines, 1), parse, registry, out, options=options)
+    read = window_reader(formats.get("native"), options.default_instance(registry))
+    replay(windows_of(enumerate(lines, 1)), read, registry, out, options=options)
     return (out / "litehit_facts.csv").read_text().splitlines()[1:]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from litehit.errors import OptionError, TraceError
+from litehit.window import Window, windows_of
 from service import formats
 from service.format_names import FormatName
 from service.formats.base import RecordContext
@@ -40,7 +41,9 @@ def mooncake(time_ms: int, length: int, keys: list[int]) -> bytes:
 
 def publish(lines: list[bytes], name: str, **options: Any) -> tuple[FakePublisher, Published]:
     publisher = FakePublisher()
-    return publisher, publish_trace(enumerate(lines, 1), publisher, formats.get(name), source="trace.jsonl", **options)
+    return publisher, publish_trace(
+        windows_of(enumerate(lines, 1)), publisher, formats.get(name), source="trace.jsonl", **options
+    )
 
 
 def test_a_foreign_format_becomes_request_events() -> None:
@@ -130,7 +133,9 @@ def test_a_line_that_is_not_of_the_format_is_sent_and_told() -> None:
 def test_a_wrong_format_sends_nothing() -> None:
     publisher = FakePublisher()
     with pytest.raises(TraceError, match=r"trace\.jsonl: line 1: .*is it of format native\?"):
-        publish_trace([(1, mooncake(0, 5, [1]))], publisher, formats.get("native"), source="trace.jsonl")
+        publish_trace(
+            [Window(mooncake(0, 5, [1]) + b"\n", [1])], publisher, formats.get("native"), source="trace.jsonl"
+        )
     assert publisher.sent == []
 
 

@@ -15,9 +15,11 @@ from litehit.facts_csv import HEADER
 from litehit.registry import InstanceConfig, Registry
 from litehit.replay import MAX_WORKERS, ReplayOptions, ReplaySummary, replay
 from litehit.targets import AS_NAMED, Routing
+from litehit.window import WINDOW_BYTES, windows_of
 from litehit.workload import WorkloadSpec, generate
 from service import formats
 from service.event_json import event_json
+from service.formats.window_reader import window_reader
 
 
 def config(instance_id: str, block: int = 4, trace_block: int = 4, ttl_ns: int = 0) -> InstanceConfig:
@@ -44,12 +46,15 @@ def run(
     out: Path,
     registry: Registry = REGISTRY,
     format_name: str = "native",
+    window_bytes: int = WINDOW_BYTES,
     **options: Any,
 ) -> list[str]:
     """The rows of the facts file."""
     chosen = ReplayOptions(**options)
-    parse = formats.line_parser(formats.get(format_name), chosen.default_instance(registry))
-    summary = replay(enumerate(lines, 1), parse, registry, out, source="x.jsonl", options=chosen)
+    read = window_reader(formats.get(format_name), chosen.default_instance(registry))
+    summary = replay(
+        windows_of(enumerate(lines, 1), window_bytes), read, registry, out, source="x.jsonl", options=chosen
+    )
     assert summary.path == out / "litehit_facts.csv"
     header, *rows = summary.path.read_text().splitlines()
     assert header == HEADER
@@ -93,9 +98,9 @@ def test_instances_keep_apart_and_rows_keep_their_order(tmp_path: Path) -> None:
 
 def test_write_events_and_blank_lines_are_left_out(tmp_path: Path) -> None:
     lines = [b"", line("a", 1, [1]) + b"\n", b'{"type":"write","keys":[1]}\n', b" \r\n", line("a", 2, [1]) + b"\r\n"]
-    parse = formats.line_parser(formats.get("native"), None)
+    read = window_reader(formats.get("native"), None)
     seen: list[int] = []
-    summary = replay(enumerate(lines, 1), parse, REGISTRY, tmp_path, progress=seen.append)
+    summary = replay(windows_of(enumerate(lines, 1)), read, REGISTRY, tmp_path, progress=seen.append)
     assert summary == ReplaySummary(tmp_path / "litehit_facts.csv", lines=5, requests=2, ignored=1, facts=2)
     assert seen == [5]
 
@@ -166,12 +171,17 @@ def test_a_run_that_fails_leaves_the_facts_of_an_earlier_one(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-def test_the_lowest_line_at_fault_is_named(tmp_path: Path, workers: int) -> None:
+@pytest.mark.parametrize("window_bytes", [1, 10_000, 2**30])
+def test_the_lowest_line_at_fault_is_named(tmp_path: Path, workers: int, window_bytes: int) -> None:
     lines = [line("a", time, [1]) for time in range(900)]
     lines[700], lines[650], lines[640], lines[601] = b"{", line("nobody", 650, []), b"[]", line("a", 3, [])
-    assert failure(lines, tmp_path, workers=workers).startswith("x.jsonl: line 602: timestamp_ns 3")
+    assert failure(lines, tmp_path, window_bytes=window_bytes, workers=workers).startswith(
+        "x.jsonl: line 602: timestamp_ns 3"
+    )
     lines[600] = b"x"
-    assert failure(lines, tmp_path, workers=workers).startswith("x.jsonl: line 601: the record is not valid JSON")
+    assert failure(lines, tmp_path, window_bytes=window_bytes, workers=workers).startswith(
+        "x.jsonl: line 601: the record is not valid JSON"
+    )
 
 
 @pytest.mark.parametrize("fanout", [False, True])
@@ -202,7 +212,13 @@ def test_a_file_that_breaks_off_fails(tmp_path: Path) -> None:
         raise OSError("truncated")
 
     with pytest.raises(TraceError, match=r"x: cannot be read beyond line 0 \(truncated\)"):
-        replay(enumerate(broken(), 1), formats.line_parser(formats.get("native"), None), REGISTRY, tmp_path, source="x")
+        replay(
+            windows_of(enumerate(broken(), 1)),
+            window_reader(formats.get("native"), None),
+            REGISTRY,
+            tmp_path,
+            source="x",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,7 +252,7 @@ def test_no_thread_outlives_a_run(tmp_path: Path) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), requests=st.integers(1, 900), fanout=st.booleans())
-def test_any_number_of_workers_gives_the_same_bytes(
+def test_any_number_of_workers_and_any_windows_give_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, seed: int, requests: int, fanout: bool
 ) -> None:
     spec = WorkloadSpec(
@@ -255,9 +271,10 @@ def test_any_number_of_workers_gives_the_same_bytes(
             tmp_path_factory.mktemp("out"),
             registry,
             workers=workers,
+            window_bytes=window_bytes,
             routing=Routing(fanout_all_instances=fanout),
         )
-        for workers in (1, 2, 4)
+        for workers, window_bytes in ((1, 2**30), (2, 50_000), (4, 1_000))
     ]
     assert results[0] == results[1] == results[2]
     assert len(results[0]) == requests * (3 if fanout else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def write(folder: Path, **sessions: dict[str, Any]) -> None:
 def read(name: Path, format_name: str = "auto") -> list[Request]:
     requests = []
     with open_trace(str(name), format_name) as trace:
-        for number, record in trace:
+        for number, record in chain.from_iterable(window.records() for window in trace.windows()):
             one = trace.trace_format.parse(record, RecordContext("i", number, None))
             assert isinstance(one, Request)
             requests.append(one)

@@ -24,7 +24,7 @@ def dynamo_lines(*times: int) -> bytes:
 
 def numbers(path: Path, format_name: str, reorder: float | None = None) -> list[int]:
     with open_trace(str(path), format_name, reorder) as trace:
-        return [number for number, _ in trace]
+        return [number for window in trace.windows() for number in window.numbers]
 
 
 def test_dynamo_is_put_in_order_of_receipt(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_sessions_are_recognised_on_standard_input(monkeypatch: pytest.MonkeyPat
     with open_trace("-", "auto") as trace:
         assert trace.trace_format.name == "weka"
         assert trace.size is None
-        assert len(list(trace)) == 1
+        assert [list(window.numbers) for window in trace.windows()] == [[1]]
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])

@@ -1,0 +1,51 @@
+"""Some consecutive records of a trace as one text: how traces are handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+WINDOW_BYTES = 2**21
+"""Of a window's text; more where one record is longer."""
+
+
+class Window(NamedTuple):
+    """L records.
+
+    Attributes:
+        text: the records, each ended by a line feed.
+        numbers: L numbers, ascending or not, by which errors name the records.
+    """
+
+    text: bytes
+    numbers: Sequence[int]
+
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Each record with its number, without its line end."""
+        for number, record in zip(self.numbers, self.text.split(b"\n"), strict=False):  # after the last feed is nothing
+            yield number, record.rstrip(b"\r")
+
+
+def windows_of(records: Iterable[tuple[int, bytes]], window_bytes: int = WINDOW_BYTES) -> Iterator[Window]:
+    """Records that come one by one, with their numbers, in windows.
+
+    Args:
+        records: none has a line feed but at its end.
+        window_bytes: a window ends with the record that reaches so many.
+    """
+    numbers: list[int] = []
+    texts: list[bytes] = []
+    size = 0
+    for number, record in records:
+        numbers.append(number)
+        texts.append(record.rstrip(b"\r\n"))
+        size += len(record)
+        if size >= window_bytes:
+            yield Window(_ended(texts), numbers)
+            numbers, texts, size = [], [], 0
+    if numbers:
+        yield Window(_ended(texts), numbers)
+
+
+def _ended(records: Sequence[bytes]) -> bytes:
+    return b"\n".join((*records, b""))

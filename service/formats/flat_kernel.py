@@ -1,0 +1,275 @@
+"""The kernel of `flat_lines`: the lines of a text that are flat JSON objects, read without making a Python object.
+
+It knows a part of JSON, and that part exactly: a line that is not surely of it is `OTHER`, be it valid or not.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litehit.curves import Int64Array
+from litehit.jit import kernel
+from litehit.recency import Integer
+
+Bytes: TypeAlias = NDArray[np.uint8]
+States: TypeAlias = NDArray[np.int8]
+Flags: TypeAlias = NDArray[np.bool_]
+
+# What a line is.
+BLANK = 0
+FLAT = 1
+OTHER = 2
+
+_ABSENT = -1
+_KEY_BYTES = 2  # the least that a key of a list takes: a digit, and what follows it
+_MOST_NUMBER_BYTES = 64  # of a number that is passed over; Python refuses to read very long ones
+_TEN = 10
+_UINT64_DIGITS = 20
+_LEAST_OF_20_DIGITS = 10**19
+_INT64_LIMIT = 2**63
+
+_TAB, _FEED, _RETURN, _SPACE, _TILDE = b"\t\n\r ~"
+_QUOTE, _BACKSLASH, _COLON, _COMMA, _MINUS, _PLUS, _POINT, _ZERO, _ONE = b'"\\:,-+.01'
+_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = b"{}[]"
+_SMALL_E, _LARGE_E = b"eE"
+
+
+def most_keys(text_bytes: int) -> int:
+    """Keys that a text of so many bytes can hold."""
+    return text_bytes // _KEY_BYTES
+
+
+@kernel()
+def read_lines(
+    text: Bytes,
+    names: Bytes,
+    name_ends: Int64Array,
+    states: States,
+    values: Int64Array,
+    given: Flags,
+    keys: Int64Array,
+    key_firsts: Int64Array,
+    key_counts: Int64Array,
+) -> None:
+    """Read L lines; what stands in the rows of those that are not `FLAT` means nothing.
+
+    Args:
+        text: the lines, each ended by a line feed.
+        names: the W + 1 wanted members, end to end; the last is the list of keys.
+        name_ends: int64[W + 1], where each name ends.
+        states: int8[L], to be written.
+        values: int64[L, W], to be written: integers.
+        given: bool[L, W + 1], all False: which members a line has.
+        keys: int64[`most_keys(len(text))`], to be written.
+        key_firsts: int64[L], to be written: where a line's keys begin in `keys`.
+        key_counts: int64[L], to be written: how many there are.
+    """
+    at: Integer = 0
+    used: Integer = 0
+    for line in range(len(states)):
+        key_firsts[line] = used
+        at, used, states[line] = _read_line(text, at, names, name_ends, values[line], given[line], keys, used)
+        key_counts[line] = used - key_firsts[line]
+        while text[at] != _FEED:
+            at += 1
+        at += 1
+
+
+@kernel()
+def _read_line(
+    text: Bytes,
+    at: Integer,
+    names: Bytes,
+    name_ends: Int64Array,
+    values: Int64Array,
+    given: Flags,
+    keys: Int64Array,
+    used: Integer,
+) -> tuple[Integer, Integer, Integer]:
+    """Returns where it stopped, at the line's end or before; how many keys are used; and what the line is."""
+    first = used
+    at = _skip(text, at)
+    if text[at] == _FEED:
+        return at, first, BLANK
+    if text[at] != _OPEN_OBJECT:
+        return at, first, OTHER
+    while True:
+        at = _skip(text, at + 1)
+        if text[at] != _QUOTE:
+            return at, first, OTHER
+        name = at + 1
+        at = _text_end(text, name)
+        if text[at] != _QUOTE:
+            return at, first, OTHER
+        member = _member(text, name, at, names, name_ends)
+        at = _skip(text, at + 1)
+        if text[at] != _COLON:
+            return at, first, OTHER
+        at = _skip(text, at + 1)
+        if member == _ABSENT:
+            at, is_plain = _value_end(text, at)
+            if not is_plain:
+                return at, first, OTHER
+        else:
+            if given[member]:
+                return at, first, OTHER
+            given[member] = True
+            if member < len(values):
+                at, _, are_plain, is_unsigned = _integers(text, at, False, values, member)
+                are_plain = are_plain and not is_unsigned
+            else:
+                at, used, are_plain, _ = _integers(text, at, True, keys, used)
+            if not are_plain:
+                return at, first, OTHER
+        at = _skip(text, at)
+        if text[at] != _COMMA:
+            break
+    if text[at] != _CLOSE_OBJECT:
+        return at, first, OTHER
+    at = _skip(text, at + 1)
+    return (at, used, FLAT) if text[at] == _FEED else (at, first, OTHER)
+
+
+@kernel()
+def _skip(text: Bytes, at: Integer) -> Integer:
+    """Where the next byte stands that is no blank; a line's end is none."""
+    while _is_blank(text[at]):
+        at += 1
+    return at
+
+
+@kernel(inline="always")
+def _is_blank(byte: Integer) -> bool:
+    return byte in (_SPACE, _TAB, _RETURN)
+
+
+@kernel(inline="always")
+def _is_digit(byte: Integer) -> bool:
+    return bool(np.uint8(byte - _ZERO) < _TEN)
+
+
+@kernel()
+def _text_end(text: Bytes, at: Integer) -> Integer:
+    """Where the next byte stands that is no plain character of a string: its quote, where it is plain all through."""
+    while _SPACE <= text[at] <= _TILDE and text[at] != _QUOTE and text[at] != _BACKSLASH:
+        at += 1
+    return at
+
+
+@kernel()
+def _member(text: Bytes, low: Integer, high: Integer, names: Bytes, name_ends: Int64Array) -> Integer:
+    """Which of the wanted members a name is of, or `_ABSENT`."""
+    first = 0
+    for member in range(len(name_ends)):
+        end = name_ends[member]
+        if high - low == end - first:
+            same = 0
+            while same < high - low and text[low + same] == names[first + same]:
+                same += 1
+            if same == high - low:
+                return member
+        first = end
+    return _ABSENT
+
+
+@kernel()
+def _integers(
+    text: Bytes, at: Integer, in_list: bool, found: Int64Array, used: Integer
+) -> tuple[Integer, Integer, bool, bool]:
+    """Read a list of integers of 64 bits, or one integer.
+
+    Returns where it ends, how many elements of `found` are used then, whether it is such a list or integer, and whether
+    an integer is 2**63 or more. No function is given an array for each of them: that is counted, and costs more than
+    the reading.
+    """
+    is_unsigned = False
+    if in_list:
+        if text[at] != _OPEN_LIST:
+            return at, used, False, False
+        at += 1
+        while _is_blank(text[at]):
+            at += 1
+        if text[at] == _CLOSE_LIST:
+            return at + 1, used, True, False
+    while True:
+        is_negative = text[at] == _MINUS
+        if is_negative:
+            at += 1
+        first = at
+        magnitude = np.uint64(0)
+        digit = np.uint8(text[at] - _ZERO)
+        while digit < _TEN:
+            magnitude = magnitude * np.uint64(10) + np.uint64(digit)
+            at += 1
+            digit = np.uint8(text[at] - _ZERO)
+        digits = at - first
+        if digits == 0 or (text[first] == _ZERO and digits > 1) or digits > _UINT64_DIGITS:
+            return at, used, False, False
+        # Of 20 digits, those beyond 64 bits have wrapped to less than any of 20 digits, if the first of them is 1.
+        if digits == _UINT64_DIGITS and (text[first] != _ONE or magnitude < np.uint64(_LEAST_OF_20_DIGITS)):
+            return at, used, False, False
+        if is_negative:
+            if magnitude > np.uint64(_INT64_LIMIT):
+                return at, used, False, False
+            magnitude = np.uint64(0) - magnitude
+        elif magnitude >= np.uint64(_INT64_LIMIT):
+            is_unsigned = True
+        found[used] = np.int64(magnitude)
+        used += 1
+        if not in_list:
+            return at, used, True, is_unsigned
+        while _is_blank(text[at]):
+            at += 1
+        if text[at] != _COMMA:
+            return at + 1, used, text[at] == _CLOSE_LIST, is_unsigned
+        at += 1
+        while _is_blank(text[at]):
+            at += 1
+
+
+@kernel()
+def _value_end(text: Bytes, at: Integer) -> tuple[Integer, bool]:
+    """Where a value ends that is not wanted, and whether it is a plain one: a string, a number, true, false or null."""
+    if text[at] == _QUOTE:
+        at = _text_end(text, at + 1)
+        return (at + 1, True) if text[at] == _QUOTE else (at, False)
+    if text[at] == _MINUS or _is_digit(text[at]):
+        return _number_end(text, at)
+    for literal in (b"true", b"false", b"null"):
+        same = 0
+        while same < len(literal) and text[at + same] == literal[same]:
+            same += 1
+        if same == len(literal):
+            return at + same, True
+    return at, False
+
+
+@kernel()
+def _number_end(text: Bytes, at: Integer) -> tuple[Integer, bool]:
+    first = at
+    if text[at] == _MINUS:
+        at += 1
+    digits = at
+    at = _digits_end(text, at)
+    is_number = at > digits and (text[digits] != _ZERO or at == digits + 1)
+    if text[at] == _POINT:
+        digits = at + 1
+        at = _digits_end(text, digits)
+        is_number = is_number and at > digits
+    if text[at] == _SMALL_E or text[at] == _LARGE_E:
+        digits = at + 1
+        if text[digits] == _PLUS or text[digits] == _MINUS:
+            digits += 1
+        at = _digits_end(text, digits)
+        is_number = is_number and at > digits
+    return at, bool(is_number and at - first <= _MOST_NUMBER_BYTES)
+
+
+@kernel()
+def _digits_end(text: Bytes, at: Integer) -> Integer:
+    while _is_digit(text[at]):
+        at += 1
+    return at

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litehit.window import Window, windows_of
+
+records = st.lists(st.binary(max_size=5).map(lambda record: record.replace(b"\n", b"").rstrip(b"\r")), max_size=20)
+
+
+@given(records=records, window_bytes=st.integers(1, 12))
+def test_records_come_back_with_their_numbers(records: list[bytes], window_bytes: int) -> None:
+    numbered = list(enumerate(records, 5))
+    windows = list(windows_of(numbered, window_bytes))
+    assert [record for window in windows for record in window.records()] == numbered
+    assert all(len(window.text) < window_bytes + 5 + len(window.numbers) for window in windows)
+
+
+def test_line_ends_are_no_part_of_a_record() -> None:
+    assert list(Window(b"one\r\n\r\ntwo\n", [1, 2, 3]).records()) == [(1, b"one"), (2, b""), (3, b"two")]
+    assert list(Window(b"one\ntwo\n", [9, 8]).records()) == [(9, b"one"), (8, b"two")]
+    (window,) = windows_of([(1, b"one\r\n"), (2, b"two\n")])
+    assert window == Window(b"one\ntwo\n", [1, 2])
