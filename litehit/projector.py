@@ -50,9 +50,8 @@ class HitCurveProjector:
             exact = np.asarray(capacities_bytes, np.int64)
         except OverflowError:
             exact = np.asarray(capacities_bytes, object)
-        infinite_or_blocks = np.where(exact < 0, INFINITE, exact // block_bytes)
-        blocks: Int64Array = np.minimum(infinite_or_blocks, _MAX_BLOCKS).astype(np.int64, copy=False)
-        return blocks
+        blocks: Int64Array = np.where(exact < 0, INFINITE, exact // block_bytes)
+        return blocks if blocks.dtype == np.int64 else np.minimum(blocks, _MAX_BLOCKS).astype(np.int64)
 
     @staticmethod
     def capacity_gb(capacity_blocks: int, block_bytes: int) -> float:

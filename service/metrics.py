@@ -375,6 +375,7 @@ class ApiMetrics:
             buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
+        self._by_answer: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         # Facts summed by the index: those of published segments and those of the open tail.
         facts = Gauge("litehit_index_facts", "Facts summed by the index", registry=registry)
         facts.set_function(lambda: index_size().facts)
@@ -397,8 +398,13 @@ class ApiMetrics:
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """A call was answered."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        known = self._by_answer.get((route, status))
+        if known is None:  # finding them by their labels takes as long as counting
+            known = self._requests.labels(route, str(status)), self._seconds.labels(route)
+            self._by_answer[route, status] = known
+        requests, taken = known
+        requests.inc()
+        taken.observe(seconds)
 
 
 class _CapacityCollector(_AtScrape):

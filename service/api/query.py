@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic_core import to_json
 
 from schemas.answers import QueryAnswer
 from service.api.answering import About, Facts
@@ -51,15 +48,6 @@ def _answer(parameters: QueryParameters, selection: Selection, about: About) -> 
     question = Question(parameters.capacity_gb, parameters.block_bytes)
     counted, variants = selection.split(parameters.instance_id)
     summaries = Summaries.of(question, counted, parameters.instance_id)
-    aside = Summaries.of(question, variants).instances if variants.keys else {}
-    head = f'{{"total":{summaries.total},"instances":[{_listed(summaries.instances)}],"variants":[{_listed(aside)}],'
+    aside = Summaries.of(question, variants).instances if variants.keys else ""
+    head = f'{{"total":{summaries.total},"instances":[{summaries.instances}],"variants":[{aside}],'
     return head.encode() + about.json[1:]
-
-
-def _listed(instances: Mapping[str, str]) -> str:
-    return ",".join(f'{text[:-1]},"instance_id":{_quoted(instance_id)}}}' for instance_id, text in instances.items())
-
-
-@lru_cache(maxsize=10_000)
-def _quoted(instance_id: str) -> str:
-    return to_json(instance_id).decode()

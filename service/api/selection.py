@@ -14,6 +14,7 @@ from litehit.curve_table import CurveTable
 from litehit.curves import Int64Array
 from litehit.variants import base_of
 from service.api.groups import GroupKey, Groups
+from service.api.instance_sums import InstanceSums
 from service.api.reach import Reach
 from service.archive.segment import ChainKey
 from service.errors import ServiceError
@@ -177,6 +178,11 @@ class Selection:
     def ceilings(self) -> Int64Array:
         """Hit blocks of each group at infinite capacity: int64[N]."""
         return self.hits(np.full((len(self.keys), 1), -1, np.int64))[:, 0]
+
+    @cached_property
+    def by_instance(self) -> InstanceSums:
+        """What it counts of each instance."""
+        return InstanceSums.of(self.keyed, self.requests, self.input_tokens, self.ceilings)
 
     @property
     def groups(self) -> Sequence[tuple[GroupKey, HitSums]]:

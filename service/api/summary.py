@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from litehit.curves import Int64Array
 from litehit.projector import INFINITE, HitCurveProjector
 from service.api.groups import Groups
+from service.api.instance_sums import InstanceSums, Integers
 from service.api.selection import Selection
 
 _ONE_GB = HitCurveProjector.capacity_bytes(1)
-_EXACT_IN_FLOATS = 2**53  # a quotient of integers up to here is rounded once
-
-_Numbers = NDArray[Any]
-"""int64, or Python's integers where 64 bits, or floats for their quotients, may not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +46,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """Sums at the capacities of a question: JSON of `schemas.answers.Summary`.
+    """Sums at the capacities of a question: JSON of `schemas.answers`.
 
     A call names tens of instances, and making their models took ten times as long as reading off their hits.
 
     Attributes:
-        total: over all groups.
-        instances: by instance id, in its order.
+        total: a `Summary` over all groups.
+        instances: an `InstanceSummary` of each instance, by instance id, with commas between them.
     """
 
     total: str
-    instances: dict[str, str]
+    instances: str
 
     @classmethod
     def of(cls, question: Question, selection: Selection, instance_ids: Collection[str] = ()) -> Summaries:
@@ -70,83 +67,71 @@ class Summaries:
             selection: the sums.
             instance_ids: which instances are named, also without a fact; none: those with one.
         """
-        numbers = _numbers(question, selection)
-        known = list(selection.keyed.of_instance)
-        by_instance = np.add.reduceat(numbers, selection.keyed.instance_starts, axis=0) if known else numbers
-        total = numbers.sum(axis=0, keepdims=True)
-        named = known
+        counted, hits = selection.by_instance, _hits(question, selection)
+        named = counted.instance_ids
         if instance_ids:
-            named = sorted(set(instance_ids))
-            places = {instance_id: place for place, instance_id in enumerate(known)}
-            by_instance = np.concatenate([by_instance, np.zeros_like(total)])  # the last is that of no facts
-            by_instance = by_instance[[places.get(instance_id, -1) for instance_id in named]]
-        template = _template(question.capacity_gb)
-        rows = _rows(np.concatenate([total, by_instance]), len(question.capacity_gb))
-        # All numbers at once, in a quarter of the time that Python takes to write its floats.
-        numerals = to_json(rows.ravel().tolist()).decode()[1:-1].split(",")
-        width = rows.shape[1]
-        texts = [template % tuple(numerals[first : first + width]) for first in range(0, len(numerals), width)]
-        return cls(texts[0], dict(zip(named, texts[1:], strict=True)))
+            named = tuple(sorted(set(instance_ids)))
+            counted, rows = counted.chosen(named)
+            hits = np.append(hits, np.zeros_like(hits[:1]), axis=0)[rows]
+        requests, tokens, *ceiling = counted.numerals
+        lists = _lists(counted, hits)
+        columns = (requests, tokens, *(lists[first : first + len(hits)] for first in range(0, len(lists), len(hits))))
+        texts = _texts(question.capacity_gb)
+        row = [""] * (2 * len(texts))
+        row[::2] = texts
+        written = row * len(hits)
+        written[1::2] = chain.from_iterable(zip(*columns, *ceiling, ("}", *_ends(named)), strict=True))
+        return cls("".join(written[: len(row)]), "".join(written[len(row) :]))
 
 
-def _numbers(question: Question, selection: Selection) -> _Numbers:
-    """Requests, tokens, ceiling blocks and tokens, hit blocks by capacity, then hit tokens: integers[N, 4 + 4 K]."""
-    groups = selection.keyed
-    ceilings, hits = selection.ceilings, selection.hits(question.capacity_blocks(groups))
-    sizes = groups.block_size_tokens
-    most = max(
-        sum(selection.input_tokens.tolist()),
-        sum(ceiling * size for ceiling, size in zip(ceilings.tolist(), sizes.tolist(), strict=True)),
-    )
-    dtype = np.int64 if most < _EXACT_IN_FLOATS else object
-    count = hits.shape[1]
-    numbers = np.empty((len(groups), 4 + 2 * count), dtype)
-    numbers[:, 0], numbers[:, 1], numbers[:, 2] = selection.requests, selection.input_tokens, ceilings
-    numbers[:, 4 : 4 + count] = hits
-    np.multiply(numbers[:, 2], sizes, out=numbers[:, 3])
-    np.multiply(numbers[:, 4 : 4 + count], sizes[:, np.newaxis], out=numbers[:, 4 + count :])
-    return numbers
+def _hits(question: Question, selection: Selection) -> Integers:
+    """Hit blocks at the 2 K capacities of a question, then hit tokens: integers[1 + I, 4 K], as `InstanceSums`."""
+    groups, counted = selection.keyed, selection.by_instance
+    of_groups = selection.hits(question.capacity_blocks(groups)).astype(counted.dtype, copy=False)
+    return counted.summed(np.concatenate([of_groups, of_groups * groups.block_size_tokens[:, np.newaxis]], axis=1))
 
 
-def _template(capacity_gb: Sequence[float]) -> str:
-    """A summary without its numbers, which are those of `_rows`."""
-    column = f"[{','.join(['%s'] * len(capacity_gb))}]"
-    return (
-        f'{{"requests":%s,"total_input_tokens":%s,"capacity_gb":{to_json(list(map(float, capacity_gb))).decode()},'
-        f'"total_hit_blocks":{column},"total_hit_tokens":{column},"hit_rates":{column},"of_ceiling":{column},'
-        f'"gain_per_gb":{{"hit_blocks":{column},"hit_tokens":{column},"hit_rates":{column}}},'
-        f'"ceiling":{{"hit_blocks":%s,"hit_tokens":%s,"hit_rate":%s}}}}'
-    )
-
-
-def _rows(numbers: _Numbers, count: int) -> NDArray[np.object_]:
-    """The numbers of a summary of `count` capacities, for each row of `_numbers`, in the order of its text."""
-    input_tokens, ceiling_tokens = numbers[:, 1], numbers[:, 3]
-    hit_blocks, more_blocks, hit_tokens, more_tokens = (
-        numbers[:, 4 + column * count : 4 + (column + 1) * count] for column in range(4)
-    )
-    gained = more_tokens - hit_tokens
-    columns = [
-        numbers[:, :2],
-        hit_blocks,
-        hit_tokens,
-        _shares(hit_tokens, input_tokens, 0.0),
-        _shares(hit_tokens, ceiling_tokens, 1.0),
-        more_blocks - hit_blocks,
+def _lists(counted: InstanceSums, hits: Integers) -> list[str]:
+    """The lists of summaries, each as JSON without brackets: of all rows the first, then the second, and so on."""
+    count = hits.shape[1] // 4
+    blocks, more_blocks, tokens, more_tokens = (hits[:, part * count : (part + 1) * count] for part in range(4))
+    gained = more_tokens - tokens
+    columns = (
+        blocks,
+        tokens,
+        tokens / counted.of_tokens,
+        # Of a ceiling of nothing, nothing is missed.
+        (tokens + counted.has_no_ceiling) / counted.of_ceiling,
+        more_blocks - blocks,
         gained,
-        _shares(gained, input_tokens, 0.0),
-        numbers[:, 2:4],
-        _shares(numbers[:, 3:4], input_tokens, 0.0),
+        gained / counted.of_tokens,
+    )
+    # All at once, in a quarter of the time that Python takes to write its floats.
+    written = to_json([row for column in columns for row in column.tolist()]).decode()
+    return written[2:-2].split("],[")
+
+
+def _texts(capacity_gb: Sequence[float]) -> list[str]:
+    """What stands before each number, or list of numbers, of a summary, and before its end."""
+    return [
+        '{"requests":',
+        ',"total_input_tokens":',
+        f',"capacity_gb":{to_json(list(map(float, capacity_gb))).decode()},"total_hit_blocks":[',
+        '],"total_hit_tokens":[',
+        '],"hit_rates":[',
+        '],"of_ceiling":[',
+        '],"gain_per_gb":{"hit_blocks":[',
+        '],"hit_tokens":[',
+        '],"hit_rates":[',
+        ']},"ceiling":{"hit_blocks":',
+        ',"hit_tokens":',
+        ',"hit_rate":',
+        "}",
     ]
-    rows = np.empty((len(numbers), sum(column.shape[1] for column in columns)), object)
-    end = 0
-    for column in columns:
-        rows[:, end : (end := end + column.shape[1])] = column
-    return rows
 
 
-def _shares(tokens: _Numbers, of: _Numbers, without: float) -> _Numbers:
-    nothing = of == 0
-    shares: _Numbers = tokens / np.where(nothing, 1, of)[:, np.newaxis]
-    shares[nothing] = without
-    return shares
+@lru_cache(maxsize=16)
+def _ends(instance_ids: Sequence[str]) -> Sequence[str]:
+    """How the summaries of instances end, and what separates them."""
+    ends = [f',"instance_id":{to_json(instance_id).decode()}}},' for instance_id in instance_ids]
+    return [*ends[:-1], *(end[:-1] for end in ends[-1:])]

@@ -387,7 +387,8 @@ def assert_counters_are_those_of_a_query(status: LanesStatus, settings: Settings
     for instance in instances:
         capacities = instance.config.capacity_gb
         summaries = Summaries.of(Question(capacities), IndexState(totals).everything)
-        answer = json.loads(summaries.instances[instance.config.instance_id])
+        answers = {one["instance_id"]: one for one in json.loads(f"[{summaries.instances}]")}
+        answer = answers[instance.config.instance_id]
         told = {**instance.totals.summary(), "capacity_gb": list(capacities)}
         assert {name: answer[name] for name in told} == told
         compared |= set(capacities)
