@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pydantic_core
 from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
+from litehit.facts_text import facts_text
 from schemas.fact import RequestFact
 
 _COLUMNS = tuple(RequestFact.model_fields)
+_JSON_GLUE = (
+    '{"trace_id":"',
+    '","instance_id":"',
+    '","timestamp_ns":',
+    ',"input_token_len":',
+    ',"block_size_tokens":',
+    ',"block_bytes":',
+    ',"hit_curve":[',
+    "]}",
+)
+_NEEDS_ESCAPES = re.compile(r'["\\\x00-\x1f]').search
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +54,6 @@ class FactBatch:
 
     def __iter__(self) -> Iterator[RequestFact]:
         """The facts one by one; their values are trusted, not validated again."""
-        for fields in self._fields():
-            yield RequestFact.model_construct(**fields)
-
-    def to_json(self) -> Iterator[bytes]:
-        """`RequestFact.to_json` of each fact, several times faster than by way of the facts."""
-        return map(pydantic_core.to_json, self._fields())
-
-    def _fields(self) -> Iterator[dict[str, Any]]:
         for row in zip(
             self.trace_ids,
             self.instance_ids,
@@ -59,7 +64,13 @@ class FactBatch:
             self.hit_curves,
             strict=True,
         ):
-            yield dict(zip(_COLUMNS, row, strict=True))
+            yield RequestFact.model_construct(**dict(zip(_COLUMNS, row, strict=True)))
+
+    def to_json(self) -> list[bytes]:
+        """`RequestFact.to_json` of each fact, many times faster than by way of the facts."""
+        text, ends = facts_text(self, _JSON_GLUE, _json_strings)
+        written = text.tobytes()
+        return [written[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
     @classmethod
     def from_facts(cls, facts: Sequence[RequestFact]) -> FactBatch:
@@ -103,3 +114,10 @@ class FactBatch:
             self.block_bytes[rows],
             self.hit_curves.select(rows),
         )
+
+
+def _json_strings(texts: Sequence[str]) -> Sequence[str]:
+    """What stands between the quotes of JSON strings."""
+    if not _NEEDS_ESCAPES("".join(texts)):
+        return texts
+    return [pydantic_core.to_json(text).decode()[1:-1] for text in texts]

@@ -8,13 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
-import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from litehit import facts_csv_kernel
 from litehit.errors import FactsError
 from litehit.facts import FactBatch
-from litehit.text_kernels import texts_of
+from litehit.facts_text import facts_text
 from schemas.fact import RequestFact
 
 FACTS_FILE_NAME = "litehit_facts.csv"
@@ -22,6 +20,7 @@ HEADER = "trace_id,instance_id,timestamp_ns,input_token_len,block_size_tokens,bl
 
 _COLUMNS = HEADER.split(",")
 _BATCH_ROWS = 4096
+_GLUE = ("", ",", ",", ",", ",", ",", ',"[', ']"\n')
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]').search
 # Of a field that does not begin with a quote csv takes any quote for a character, where CSV allows none.
 _STRAY_QUOTE = re.compile(r'(?:(?:"(?:[^"]|"")*"|[^",]*),)*[^",]+"').match
@@ -37,23 +36,8 @@ def write_header(sink: BinaryIO) -> None:
 
 def write_rows(sink: BinaryIO, facts: FactBatch) -> None:
     """Write one line for each fact."""
-    curves = facts.hit_curves
-    traces, instances = texts_of(_fields(facts.trace_ids)), texts_of(_fields(facts.instance_ids))
-    room = facts_csv_kernel.most_bytes(len(traces.text) + len(instances.text), len(facts), len(curves.starts))
-    out = np.empty(room, np.uint8)
-    end = facts_csv_kernel.write_rows(
-        out,
-        *traces,
-        *instances,
-        facts.timestamps_ns,
-        facts.input_token_lens,
-        facts.block_size_tokens,
-        facts.block_bytes,
-        curves.starts,
-        curves.runs,
-        curves.offsets,
-    )
-    sink.write(out[:end].data)
+    text, _ = facts_text(facts, _GLUE, _fields)
+    sink.write(text.data)
 
 
 def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:

@@ -70,3 +70,4 @@ def warm_up() -> None:
         engine.process(RequestBatch([""], np.array([first // 2048]), length, np.arange(first, first + 256), offsets))
     engine.core.advance_time(2)
     LiteHit.from_state(engine.core.state())
+    engine.process(RequestBatch([""], np.array([2]), np.array([0]), length[:0], np.array([0, 0]))).to_json()

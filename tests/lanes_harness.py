@@ -169,7 +169,7 @@ def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 3
 
 def read(records: Iterable[SourceRecord]) -> list[reading.ReadRecord]:
     """What a worker reads in request events."""
-    return reading.read_records(formats.of_topic(FormatName.NATIVE), records)
+    return reading.read_records(formats.of_topic(FormatName.NATIVE), list(records))
 
 
 def send(

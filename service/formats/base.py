@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pydantic_core import ErrorDetails
 
@@ -27,6 +27,11 @@ class FormatError(InvalidRequest):
     def __init__(self, reason: Reason, message: str) -> None:
         self.reason = reason
         super().__init__(message)
+
+
+Content: TypeAlias = Request | Registration | None
+"""What stands in a record: a request; a registration, where the format has any; None for a record that is recognised
+and ignored, such as a write event."""
 
 
 class RecordContext(NamedTuple):
@@ -74,18 +79,25 @@ class TraceFormat(Protocol):
         """The format's name in `--format` and in the header `litehit-format`."""
         ...
 
-    def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
+    def parse(self, record: bytes, context: RecordContext) -> Content:
         """Read one record. Safe to call from several threads.
-
-        Returns:
-            The request; a registration, where the format has any; None for a record that is recognised and ignored,
-            such as a write event.
 
         Raises:
             FormatError: the record is not of this format, or its instance or time is known neither from the record
                 nor from the context.
         """
         ...
+
+    def parse_many(self, records: Sequence[bytes], contexts: Sequence[RecordContext]) -> list[Content | FormatError]:
+        """What `parse` makes of each of many records, the error in the place of what it refuses."""
+        return list(map(self.parse_or_error, records, contexts))
+
+    def parse_or_error(self, record: bytes, context: RecordContext) -> Content | FormatError:
+        """What `parse` makes of a record, or the error that it raises."""
+        try:
+            return self.parse(record, context)
+        except FormatError as error:
+            return error
 
     def read_plain(self, window: Window, instance_id: str | None) -> PlainRequests | None:
         """Read the plain records of a window at once, to what `parse` makes of each; None: it reads none so.

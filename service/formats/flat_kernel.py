@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
+from litehit.intrinsics import load_word, trailing_zeros
 from litehit.jit import kernel
 from litehit.recency import Integer
 
@@ -23,10 +24,17 @@ BLANK = 0
 FLAT = 1
 OTHER = 2
 
+PADDING = 7
+"""Bytes after the last line that are looked at and mean nothing."""
+
 _ABSENT = -1
 _KEY_BYTES = 2  # the least that a key of a list takes: a digit, and what follows it
 _MOST_NUMBER_BYTES = 64  # of a number that is passed over; Python refuses to read very long ones
 _TEN = 10
+_POWERS_OF_TEN = 10 ** np.arange(9, dtype=np.uint64)
+# For the eight bytes of a word at once: what makes a digit's character its value; what sets the highest bit of a larger
+# value when added to it, though it may spoil the bytes after that one; and those bits.
+_ZEROS, _TO_SIGN, _SIGNS = (np.uint64(int(each * 8, 16)) for each in ("30", "76", "80"))
 _UINT64_DIGITS = 20
 _LEAST_OF_20_DIGITS = 10**19
 _INT64_LIMIT = 2**63
@@ -47,6 +55,7 @@ def read_lines(
     text: Bytes,
     names: Bytes,
     name_ends: Int64Array,
+    integers: Integer,
     states: States,
     values: Int64Array,
     given: Flags,
@@ -57,12 +66,13 @@ def read_lines(
     """Read L lines; what stands in the rows of those that are not `FLAT` means nothing.
 
     Args:
-        text: the lines, each ended by a line feed.
-        names: the W + 1 wanted members, end to end; the last is the list of keys.
-        name_ends: int64[W + 1], where each name ends.
+        text: the lines, each ended by a line feed, and `PADDING` more bytes.
+        names: the W + T + 1 wanted members, end to end: integers, then strings; the last is the list of keys.
+        name_ends: int64[W + T + 1], where each name ends.
+        integers: W.
         states: int8[L], to be written.
-        values: int64[L, W], to be written: integers.
-        given: bool[L, W + 1], all False: which members a line has.
+        values: int64[L, W + 2 T], to be written: integers; then where each string begins in `text`, and ends.
+        given: bool[L, W + T + 1], all False: which members a line has.
         keys: int64[`most_keys(len(text))`], to be written.
         key_firsts: int64[L], to be written: where a line's keys begin in `keys`.
         key_counts: int64[L], to be written: how many there are.
@@ -71,7 +81,7 @@ def read_lines(
     used: Integer = 0
     for line in range(len(states)):
         key_firsts[line] = used
-        at, used, states[line] = _read_line(text, at, names, name_ends, values[line], given[line], keys, used)
+        at, used, states[line] = _read_line(text, at, names, name_ends, integers, values[line], given[line], keys, used)
         key_counts[line] = used - key_firsts[line]
         while text[at] != _FEED:
             at += 1
@@ -84,6 +94,7 @@ def _read_line(
     at: Integer,
     names: Bytes,
     name_ends: Int64Array,
+    integers: Integer,
     values: Int64Array,
     given: Flags,
     keys: Int64Array,
@@ -117,12 +128,16 @@ def _read_line(
             if given[member]:
                 return at, first, OTHER
             given[member] = True
-            if member < len(values):
-                at, _, are_plain, is_unsigned = _integers(text, at, False, values, member)
-                are_plain = are_plain and not is_unsigned
+            if member < integers:
+                at, _, is_plain, is_unsigned = _integers(text, at, False, values, member)
+                is_plain = is_plain and not is_unsigned
+            elif member == len(given) - 1:
+                at, used, is_plain, _ = _integers(text, at, True, keys, used)
             else:
-                at, used, are_plain, _ = _integers(text, at, True, keys, used)
-            if not are_plain:
+                begin = at + 1
+                at, is_plain = _value_end(text, at) if text[at] == _QUOTE else (at, False)
+                values[2 * member - integers], values[2 * member - integers + 1] = begin, at - 1
+            if not is_plain:
                 return at, first, OTHER
         at = _skip(text, at)
         if text[at] != _COMMA:
@@ -175,6 +190,14 @@ def _member(text: Bytes, low: Integer, high: Integer, names: Bytes, name_ends: I
     return _ABSENT
 
 
+@kernel(inline="always")
+def _eight_digits(word: np.uint64) -> np.uint64:
+    """The number that eight digits write: the values of the digits in the bytes of a word, the first in the lowest."""
+    word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    return (word * np.uint64(10_000) + (word >> np.uint64(32))) & np.uint64(0xFFFFFFFF)
+
+
 @kernel()
 def _integers(
     text: Bytes, at: Integer, in_list: bool, found: Int64Array, used: Integer
@@ -195,29 +218,28 @@ def _integers(
         if text[at] == _CLOSE_LIST:
             return at + 1, used, True, False
     while True:
-        is_negative = text[at] == _MINUS
-        if is_negative:
-            at += 1
-        first = at
+        is_negative = np.int64(text[at] == _MINUS)  # half of the keys are, at random: a branch would be guessed wrongly
+        first = at + is_negative
+        at = first
         magnitude = np.uint64(0)
-        digit = np.uint8(text[at] - _ZERO)
-        while digit < _TEN:
-            magnitude = magnitude * np.uint64(10) + np.uint64(digit)
-            at += 1
-            digit = np.uint8(text[at] - _ZERO)
+        count: Integer = np.int64(8)
+        while count == 8:
+            word = load_word(text, at) ^ _ZEROS
+            count = np.int64(trailing_zeros(((word + _TO_SIGN) | word) & _SIGNS)) >> 3
+            if count > 0:
+                magnitude = magnitude * _POWERS_OF_TEN[count] + _eight_digits(word << np.uint64(64 - 8 * count))
+            at += count
         digits = at - first
         if digits == 0 or (text[first] == _ZERO and digits > 1) or digits > _UINT64_DIGITS:
             return at, used, False, False
         # Of 20 digits, those beyond 64 bits have wrapped to less than any of 20 digits, if the first of them is 1.
         if digits == _UINT64_DIGITS and (text[first] != _ONE or magnitude < np.uint64(_LEAST_OF_20_DIGITS)):
             return at, used, False, False
-        if is_negative:
-            if magnitude > np.uint64(_INT64_LIMIT):
+        if magnitude >= np.uint64(_INT64_LIMIT):
+            if is_negative and magnitude > np.uint64(_INT64_LIMIT):
                 return at, used, False, False
-            magnitude = np.uint64(0) - magnitude
-        elif magnitude >= np.uint64(_INT64_LIMIT):
-            is_unsigned = True
-        found[used] = np.int64(magnitude)
+            is_unsigned |= not is_negative
+        found[used] = (np.int64(magnitude) ^ -is_negative) + is_negative
         used += 1
         if not in_list:
             return at, used, True, is_unsigned

@@ -1,8 +1,8 @@
-"""The fast path of whole windows: wanted integers and keys of lines that are flat JSON objects, in columns.
+"""The fast path of whole windows: wanted members of lines that are flat JSON objects, in columns.
 
 A line is flat where its members are integers, plain strings, other numbers, bools and nulls, and the wanted list is one
-of integers; wanted members are integers and stand once. Any other line is left to the format's `parse`: nothing here
-decides what is valid.
+of integers; wanted members are of the wanted kind and stand once. Any other line is left to the format's `parse`:
+nothing here decides what is valid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class FlatLines:
     Attributes:
         is_flat, is_blank: bool[L]; a line that is neither is for `parse`.
         values: int64[L, W], the wanted integers.
-        given: bool[L, W + 1]: whether a line has each of them, and the list of keys.
+        bounds: int64[L, 2 T], where each of the wanted strings begins in the window's text, and ends.
+        given: bool[L, W + T + 1]: whether a line has each of them, and the list of keys.
         keys: int64[K], lists of keys end to end, with gaps.
         key_firsts, key_counts: int64[L]; line i has the keys `key_firsts[i]:key_firsts[i] + key_counts[i]`.
     """
@@ -36,35 +37,38 @@ class FlatLines:
     is_flat: NDArray[np.bool_]
     is_blank: NDArray[np.bool_]
     values: Int64Array
+    bounds: Int64Array
     given: NDArray[np.bool_]
     keys: Int64Array
     key_firsts: Int64Array
     key_counts: Int64Array
 
 
-def read_flat(window: Window, wanted: Sequence[str], keys: str) -> FlatLines:
+def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Sequence[str] = ()) -> FlatLines:
     """The lines of a window.
 
     Args:
         window: the lines.
-        wanted: names of integers, plain ASCII.
+        integers: names of the W wanted integers, plain ASCII.
         keys: name of the list of keys, likewise.
+        strings: names of the T wanted strings, likewise.
     """
     text, lines = window.text, len(window.numbers)
     if text.count(_FEED) != lines:  # a kernel does not see where its arrays end
         raise ValueError(f"the window has {lines} records, but {text.count(_FEED)} line feeds")
-    names = [name.encode("ascii") for name in (*wanted, keys)]
+    names = [name.encode("ascii") for name in (*integers, *strings, keys)]
     states = np.empty(lines, np.int8)
-    values = np.empty((lines, len(wanted)), np.int64)
+    values = np.empty((lines, len(integers) + 2 * len(strings)), np.int64)
     given = np.zeros((lines, len(names)), np.bool_)
     # What is not written costs nothing: the system gives a page at its first use.
     found = np.empty(flat_kernel.most_keys(len(text)), np.int64)
     firsts = np.empty(lines, np.int64)
     counts = np.empty(lines, np.int64)
     flat_kernel.read_lines(
-        np.frombuffer(text, np.uint8),
+        np.frombuffer(text + bytes(flat_kernel.PADDING), np.uint8),
         np.frombuffer(b"".join(names), np.uint8),
         np.fromiter(accumulate(map(len, names)), np.int64, len(names)),
+        len(integers),
         states,
         values,
         given,
@@ -72,4 +76,13 @@ def read_flat(window: Window, wanted: Sequence[str], keys: str) -> FlatLines:
         firsts,
         counts,
     )
-    return FlatLines(states == flat_kernel.FLAT, states == flat_kernel.BLANK, values, given, found, firsts, counts)
+    return FlatLines(
+        states == flat_kernel.FLAT,
+        states == flat_kernel.BLANK,
+        values[:, : len(integers)],
+        values[:, len(integers) :],
+        given,
+        found,
+        firsts,
+        counts,
+    )

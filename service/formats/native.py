@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from schemas.registration import RegisterEvent
 from schemas.request import EVENT, WriteEvent
 from service.formats.base import (
+    Content,
     FormatError,
     RecordContext,
     TraceFormat,
@@ -21,6 +23,7 @@ from service.formats.base import (
 )
 from service.formats.fast_event import EVENT_MEMBERS, EventFields, Write, read_fast_event
 from service.formats.fields import read_object
+from service.formats.flat_events import read_flat_events
 from service.formats.naming import STATED, Naming
 from service.formats.registering import registration_of
 
@@ -50,13 +53,31 @@ class NativeFormat(TraceFormat):
         self._naming = naming
         self._wanted = naming.join(EVENT_MEMBERS)
 
-    def parse(self, record: bytes, context: RecordContext) -> Request | Registration | None:
+    def parse(self, record: bytes, context: RecordContext) -> Content:
         """See `TraceFormat.parse`."""
         event = read_fast_event(record, self._wanted) or self._read_by_model(record)
         if isinstance(event, Write | WriteEvent):
             return None
         if isinstance(event, RegisterEvent):
             return registration_of(event, context)
+        return self._request(event, context)
+
+    def parse_many(self, records: Sequence[bytes], contexts: Sequence[RecordContext]) -> list[Content | FormatError]:
+        """See `TraceFormat.parse_many`."""
+        if self._naming.by_template:
+            return super().parse_many(records, contexts)
+        return [
+            self.parse_or_error(record, context) if event is None else self._request_or_error(event, context)
+            for record, context, event in zip(records, contexts, read_flat_events(records), strict=True)
+        ]
+
+    def _request_or_error(self, event: EventFields, context: RecordContext) -> Request | FormatError:
+        try:
+            return self._request(event, context)
+        except FormatError as error:
+            return error
+
+    def _request(self, event: EventFields, context: RecordContext) -> Request:
         return Request(
             instance_id=self._naming.instance_of(event.instance_id, event.members, context),
             trace_id=event.trace_id,

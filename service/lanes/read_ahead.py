@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from service.formats import TopicFormats
+from service.formats.base import RecordContext
 from service.lanes.batches import cut_batches
 from service.lanes.lane import Lane
 from service.lanes.reading import ReadRecord, read_records
@@ -66,6 +67,10 @@ class ReadAhead:
         self._formats = topic_formats
         self._batch_bytes = batch_bytes
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
+
+    def warm_up(self) -> None:
+        """Compile what records are read with, or load it from the cache: seconds that no request should wait."""
+        self._formats.usual.parse_many([b"{}"], [RecordContext(None, 0, None)])
 
     def begin(self, polled: Polled, lanes: Mapping[int, Lane]) -> Future[ReadPoll]:
         """Begin to read what a poll brought for some lanes; what it brought for others is dropped."""

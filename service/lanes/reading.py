@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from litehit.registration import Registration
@@ -10,7 +10,7 @@ from litehit.request import Request
 from litehit.time_units import NS_PER_MS
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import Content, FormatError, RecordContext, TraceFormat
 from service.lanes.counts import Ignored
 from service.records import SourceRecord
 
@@ -34,29 +34,44 @@ class ReadRecord(NamedTuple):
     content: Request | Registration | Ignored | Poison
 
 
-def read_records(topic_formats: TopicFormats, records: Iterable[SourceRecord]) -> list[ReadRecord]:
+def read_records(topic_formats: TopicFormats, records: Sequence[SourceRecord]) -> list[ReadRecord]:
     """What stands in some records. It depends on nothing before them, and any thread may ask.
 
     Args:
         topic_formats: how they are read.
         records: of the requests topic.
     """
-    return [ReadRecord(record, _read(topic_formats, record)) for record in records]
+    # Nothing but a header tells one record to be read otherwise than the next.
+    usual = [record for record in records if record.value is not None and not record.headers]
+    contents = iter(
+        topic_formats.usual.parse_many(
+            [record.value for record in usual if record.value is not None],
+            [_context(topic_formats, record, None) for record in usual],
+        )
+    )
+    return [
+        ReadRecord(
+            record,
+            _read(topic_formats, record) if record.headers or record.value is None else _content(next(contents)),
+        )
+        for record in records
+    ]
 
 
 def _read(topic_formats: TopicFormats, record: SourceRecord) -> Request | Registration | Ignored | Poison:
     if record.value is None:
         return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
     try:
-        if record.headers:
-            request = _format(topic_formats, record).parse(
-                record.value, _context(topic_formats, record, _named_instance(record))
-            )
-        else:
-            request = topic_formats.usual.parse(record.value, _context(topic_formats, record, None))
+        context = _context(topic_formats, record, _named_instance(record))
+        return _content(_format(topic_formats, record).parse(record.value, context))
     except FormatError as error:
-        return Poison(error.reason, str(error))
-    return Ignored.WRITE if request is None else request
+        return _content(error)
+
+
+def _content(read: Content | FormatError) -> Request | Registration | Ignored | Poison:
+    if read is None:
+        return Ignored.WRITE
+    return Poison(read.reason, str(read)) if isinstance(read, FormatError) else read
 
 
 def _format(topic_formats: TopicFormats, record: SourceRecord) -> TraceFormat:

@@ -126,6 +126,7 @@ class LanesWorker:
         sys.setswitchinterval(_SWITCH_SECONDS)
         try:
             warm_up()
+            self._ahead.warm_up()
             self._transaction.open()
             self._consumer.subscribe()
             waiting: Future[ReadPoll] | None = None

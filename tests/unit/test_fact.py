@@ -22,6 +22,11 @@ FACT = RequestFact(
 )
 
 
+def made_fact(trace: str, instance: str, curve: HitCurve, time: int, length: int, size: int) -> RequestFact:
+    values = {"trace_id": trace, "instance_id": instance, "timestamp_ns": ~time, "input_token_len": length}
+    return FACT.model_copy(update={**values, "block_size_tokens": size, "block_bytes": size, "hit_curve": curve})
+
+
 def test_the_bytes_of_a_fact() -> None:
     assert FACT.to_json() == (
         b'{"trace_id":"t","instance_id":"i","timestamp_ns":-1,"input_token_len":100,"block_size_tokens":4,'
@@ -29,12 +34,19 @@ def test_the_bytes_of_a_fact() -> None:
     )
 
 
-@given(text=st.text(st.characters(codec="utf-8")), curve=curves)
+texts = st.one_of(st.text(st.characters(codec="utf-8")), st.text('a"\\\x00\n\x7fä'))
+
+
+@given(text=texts, curve=curves)
 def test_a_fact_survives_its_json(text: str, curve: HitCurve) -> None:
     fact = FACT.model_copy(update={"trace_id": text, "hit_curve": curve, "input_token_len": 10_000})
     assert RequestFact.model_validate_json(fact.to_json()) == fact
     assert json.loads(fact.to_json())["trace_id"] == text
-    assert list(FactBatch.from_facts([fact]).to_json()) == [fact.to_json()]
+
+
+@given(st.lists(st.builds(made_fact, texts, texts, curves, *[st.integers(0, 2**63 - 1)] * 3), max_size=4))
+def test_the_bytes_of_a_batch_are_those_of_its_facts(facts: list[RequestFact]) -> None:
+    assert FactBatch.from_facts(facts).to_json() == [fact.to_json() for fact in facts]
 
 
 @pytest.mark.parametrize(
@@ -63,5 +75,5 @@ def test_a_batch_is_its_facts() -> None:
     other = FACT.model_copy(update={"trace_id": "u", "hit_curve": (), "timestamp_ns": 2**62})
     batch = FactBatch.from_facts([FACT, other])
     assert list(batch) == [FACT, other]
-    assert [fact.to_json() for fact in batch] == list(batch.to_json()) == [FACT.to_json(), other.to_json()]
+    assert [fact.to_json() for fact in batch] == batch.to_json() == [FACT.to_json(), other.to_json()]
     assert list(batch.select(batch.timestamps_ns.argsort()[::-1])) == [other, FACT]

@@ -17,16 +17,18 @@ from tests.unit.test_fast_event import listed, odd_integers, odd_tokens, plain_k
 
 WANTED = ("n", "no")
 KEYS = "k"
+TEXTS = ("s", "t")
 NUMBERS = ["1.5", "-0", "0.10", "1e3", "-0.0", "00", "01", "1.", "1e", "-", "1E+5", "2e-7", "1" * 30, "1." + "1" * 80]
 EDGES = [0, 1, 9, 10, 10**18, 10**19 - 1, 10**19, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2 * 10**19, 99999999999999999999]
 
-names = st.sampled_from(["n", "no", "k", "n", "k", "other", "o", "", "nn", "\\u006b", "k\\u0000", "ä"])
+names = st.sampled_from(["s", "n", "no", "k", "n", "k", "other", "o", "", "nn", "\\u006b", "k\\u0000", "ä"])
 edges = st.builds(lambda number, sign: f"{sign}{number}", st.sampled_from(EDGES), st.sampled_from(["", "-"]))
 scalars = st.one_of(odd_integers.map(str), odd_tokens, strings, st.sampled_from(NUMBERS), edges)
 lists = st.one_of(plain_keys, unsigned_keys, listed(edges), listed(scalars), listed(listed(scalars)), st.just("[ ]"))
 members = st.one_of(
     st.tuples(st.sampled_from(["n", "no"]), st.integers(-(2**63), 2**63 - 1).map(str)),
     st.tuples(st.just("k"), plain_keys),
+    st.tuples(st.sampled_from(["s", "t"]), strings),
     st.tuples(st.just("other"), st.sampled_from(["5", "1.5", "true", "false", "null", '"text"', "-1e5"])),
     st.tuples(names, st.one_of(scalars, lists, st.just("{}"))),
 )
@@ -58,7 +60,7 @@ anything = st.one_of(
 def taken(text: str) -> list[dict[str, Any] | None]:
     """Of each line the wanted members; None: it was not taken."""
     content = text.encode() + b"\n"
-    read = read_flat(Window(content, range(content.count(b"\n"))), WANTED, KEYS)
+    read = read_flat(Window(content, range(content.count(b"\n"))), WANTED, KEYS, TEXTS)
     found: list[dict[str, Any] | None] = []
     for line in range(len(read.is_flat)):
         if not read.is_flat[line]:
@@ -67,6 +69,10 @@ def taken(text: str) -> list[dict[str, Any] | None]:
         members: dict[str, Any] = {
             name: int(read.values[line, place]) for place, name in enumerate(WANTED) if read.given[line, place]
         }
+        for place, name in enumerate(TEXTS):
+            if read.given[line, len(WANTED) + place]:
+                begin, end = read.bounds[line, 2 * place : 2 * place + 2].tolist()
+                members[name] = content[begin:end].decode()
         if read.given[line, -1]:
             first = read.key_firsts[line]
             members[KEYS] = read.keys[first : first + read.key_counts[line]].tolist()
@@ -86,7 +92,7 @@ def test_it_never_finds_what_the_slow_reader_does_not(written: list[str]) -> Non
             slow = read_object(line.strip().encode())
         except FormatError as error:
             raise AssertionError(f"{line!r} was taken, and is refused: {error}") from None
-        expected = {name: slow[name] for name in WANTED if name in slow}
+        expected = {name: slow[name] for name in (*WANTED, *TEXTS) if name in slow}
         if KEYS in slow:
             expected[KEYS] = block_keys_array(slow[KEYS]).tolist()
         assert found == expected
@@ -98,7 +104,8 @@ def test_it_never_finds_what_the_slow_reader_does_not(written: list[str]) -> Non
     [
         ('{"n":1,"no":-2,"k":[3,4]}', {"n": 1, "no": -2, "k": [3, 4]}),
         (' {\t"k" : [ -1 , 18446744073709551615 ] , "n" : -9223372036854775808 } \r', {"n": -(2**63), "k": [-1, -1]}),
-        ('{"n": 0, "s": "a [text] {}", "f": -1.5e-7, "b": true, "c": false, "z": null}', {"n": 0}),
+        ('{"n": 0, "x": "a [text] {}", "f": -1.5e-7, "b": true, "c": false, "z": null}', {"n": 0}),
+        ('{"s": "", "t" : "a [text] {}" , "n": 7}', {"n": 7, "s": "", "t": "a [text] {}"}),
         ('{"k": []}', {"k": []}),
         ('{"k": [9223372036854775808, 10000000000000000000]}', {"k": [-(2**63), 10**19 - 2**64]}),
     ],
@@ -107,7 +114,20 @@ def test_what_is_usual_is_taken(line: str, found: dict[str, Any]) -> None:
     assert taken(line) == [found]
 
 
-@pytest.mark.parametrize("line", ['{"n": 9223372036854775808}', '{"n": 1.0}', '{"n": null}', '{"k": ["1"]}', "[1]"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"n": 9223372036854775808}',
+        '{"s": null}',
+        '{"s": 1}',
+        '{"s": "ä"}',
+        '{"s": "\\n"}',
+        '{"n": 1.0}',
+        '{"n": null}',
+        '{"k": ["1"]}',
+        "[1]",
+    ],
+)
 def test_what_is_unusual_is_left(line: str) -> None:
     assert taken(line) == [None]
 
