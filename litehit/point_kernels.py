@@ -96,23 +96,17 @@ def equal_rises(hits: Float64Array, count: int, places: Int64Array) -> int:
 
 
 @kernel()
-def largest_errors(
-    chosen: Int64Array,
-    low_units: Float64Array,
-    high_units: Float64Array,
-    is_known: NDArray[np.bool_],
-    low_hits: Float64Array,
-    high_hits: Float64Array,
-) -> tuple[float, float]:
+def largest_errors(chosen: Int64Array, units: NDArray[Any], hits: NDArray[Any], is_linear: bool) -> tuple[float, float]:
     """How far hits may be from the straight lines between points.
+
+    It also runs over Python's integers, see `litehit.jit.interpreted`.
 
     Args:
         chosen: int64[N], the points, as ascending indices of P places, the first and the last among them.
-        low_units: float64[P - 1], the capacity at each place but the last, less that of the last point up to there.
-        high_units: the same at the next place.
-        is_known: bool[P - 1], hits are known from each place to the next, as at both; else they only do not fall.
-        low_hits: as `low_units`, of the hits.
-        high_hits: as `high_units`, of the hits.
+        units: integers[P], capacities, ascending.
+        hits: integers[P], hits there.
+        is_linear: hits are linear between neighbouring places; else, but for capacities next to each other, all that
+            is known is that they do not fall.
 
     Returns:
         The largest error, and the largest rise from one point to the next.
@@ -120,16 +114,18 @@ def largest_errors(
     worst, largest_rise = 0.0, 0.0
     for point in range(len(chosen) - 1):
         begin, end = chosen[point], chosen[point + 1]
-        width, rise = high_units[end - 1], high_hits[end - 1]
+        # All counts from the point: exactly, and only then rounded.
+        width, rise = float(units[end] - units[begin]), float(hits[end] - hits[begin])
         largest_rise = max(largest_rise, rise)
         for place in range(begin, end):
-            low_line = rise * (low_units[place] / width)
-            high_line = rise * (high_units[place] / width)
-            if is_known[place]:
-                error = max(abs(low_hits[place] - low_line), abs(high_hits[place] - high_line))
+            low_line = rise * (float(units[place] - units[begin]) / width)
+            high_line = rise * (float(units[place + 1] - units[begin]) / width)
+            low_hits, high_hits = float(hits[place] - hits[begin]), float(hits[place + 1] - hits[begin])
+            if is_linear or units[place + 1] - units[place] == 1:
+                error = max(abs(low_hits - low_line), abs(high_hits - high_line))
             else:
                 # Inside, hits lie between those of the ends, and so does the line.
-                error = max(high_hits[place] - low_line, high_line - low_hits[place])
+                error = max(high_hits - low_line, high_line - low_hits)
             worst = max(worst, error)
     return worst, largest_rise
 
@@ -192,8 +188,8 @@ def smallest_capacities(
 def warm_up() -> None:
     """Compile them, or load them from the cache: seconds that no question should wait."""
     ends, rising, found = np.array([0, 2]), np.array([0, 1]), np.empty(4, np.int64)
-    growth, one = np.ones(1), np.ones(1, np.int64)
+    one = np.ones(1, np.int64)
     candidates(rising, rising, 1, True, found)
     equal_rises(rising.astype(np.float64), 2, found)
-    largest_errors(rising, growth, growth, np.ones(1, np.bool_), growth, growth)
+    largest_errors(rising, rising, rising, True)
     smallest_capacities(ends, rising, rising, one, one, one, 1, found)

@@ -114,24 +114,31 @@ def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[
             rise_hit_rate=rate(points.errors.rise_tokens),
         ),
     }
-    yield to_json(head)[:-1]
+    columns: list[tuple[str, Integers, Callable[[Integers], NDArray[Any]]]] = [
+        ("capacity_bytes", points.units, lambda units: scaled(units, unit)),
+        ("capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_many_bytes(scaled(units, unit))),
+        ("hit_blocks", points.hits.blocks, _same),
+        ("hit_tokens", points.hits.tokens, _same),
+        ("hit_rates", points.hits.tokens, function.rates),
+    ]
     if charge is None:
-        yield b',"capacity_blocks":null'
+        head["capacity_blocks"] = None
     else:
-        yield from _column("capacity_blocks", points.units)
-    yield from _column("capacity_bytes", points.units, lambda units: scaled(units, unit))
-    yield from _column(
-        "capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_many_bytes(scaled(units, unit))
-    )
-    yield from _column("hit_blocks", points.hits.blocks)
-    yield from _column("hit_tokens", points.hits.tokens)
-    yield from _column("hit_rates", points.hits.tokens, function.rates)
+        columns.insert(0, ("capacity_blocks", points.units, _same))
+    if len(points.units) <= _CHUNK:
+        yield to_json(head | {name: shown(numbers).tolist() for name, numbers, shown in columns})
+        return
+    yield to_json(head)[:-1]
+    for column in columns:
+        yield from _column(*column)
     yield b"}"
 
 
-def _column(
-    name: str, numbers: Integers, shown: Callable[[Integers], NDArray[Any]] = lambda numbers: numbers
-) -> Iterator[bytes]:
+def _same(numbers: Integers) -> Integers:
+    return numbers
+
+
+def _column(name: str, numbers: Integers, shown: Callable[[Integers], NDArray[Any]]) -> Iterator[bytes]:
     yield b',"' + name.encode() + b'":['
     for start in range(0, len(numbers), _CHUNK):
         listed = to_json(shown(numbers[start : start + _CHUNK]).tolist())[1:-1]

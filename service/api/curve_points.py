@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from litehit import curve_kernels, point_kernels
 from litehit.curves import Int64Array
+from litehit.jit import interpreted
 from service.api.hit_function import HitFunction, Hits, Integers, scaled
 
 _PROBES = 8
@@ -103,8 +104,11 @@ def chosen_points(function: HitFunction, count: int) -> CurvePoints:
     # Between the bends of a function with one charge lie straight lines, so that probes there tell all.
     is_linear = function.block_bytes is not None and sum(len(piece.bends) for piece in pieces) <= probes_wanted
     bends = _bends(pieces) if is_linear else np.empty(0, np.int64)
-    units = _probes(pieces, probes_wanted, bends)
-    hits = function.hits(units, function.unit_bytes)
+    if len(pieces) == 1:
+        units, hits = _probes_of_one(function, *pieces, probes_wanted, bends)
+    else:
+        units = _probes(pieces, probes_wanted, bends)
+        hits = function.hits(units, function.unit_bytes)
     kept = np.searchsorted(units, bends) if len(bends) <= count // 2 else np.empty(0, np.int64)
     chosen = _distinct(np.concatenate([_equal_rises(hits.tokens, count - len(kept)), kept]))
     return CurvePoints(
@@ -138,6 +142,16 @@ def _last_of_each(ordered: Integers) -> NDArray[np.bool_]:
     return is_last
 
 
+def _probes_of_one(function: HitFunction, piece: _Piece, count: int, bends: Integers) -> tuple[Integers, Hits]:
+    """`_probes` of the only piece of a function, with the hits there, which are the function's."""
+    capacity_blocks = piece.candidates(count)
+    units, hit_blocks = piece.units(capacity_blocks), piece.hits_at(capacity_blocks)
+    if len(units) > count:
+        places = _distinct(np.concatenate([_equal_rises(hit_blocks, count), np.searchsorted(units, bends)]))
+        units, hit_blocks = units[places], hit_blocks[places]
+    return units, function.hits_of(hit_blocks, piece.block_size_tokens)
+
+
 def _probes(pieces: list[_Piece], count: int, bends: Integers) -> Integers:
     """About `count` capacities at equal rises, from each piece's own: hits of all pieces at all of them are not needed.
 
@@ -153,13 +167,10 @@ def _probes(pieces: list[_Piece], count: int, bends: Integers) -> Integers:
         tokens[1:] -= tokens[:-1].copy()
         rises.append(tokens)
     everywhere, risen = np.concatenate(units), np.concatenate(rises)
-    if len(pieces) > 1:
-        order = np.argsort(everywhere, kind="stable")
-        everywhere = everywhere[order]
-        is_last = _last_of_each(everywhere)
-        everywhere, about = everywhere[is_last], np.cumsum(risen[order])[is_last]
-    else:  # they are in order, each once
-        about = np.cumsum(risen)
+    order = np.argsort(everywhere, kind="stable")
+    everywhere = everywhere[order]
+    is_last = _last_of_each(everywhere)
+    everywhere, about = everywhere[is_last], np.cumsum(risen[order])[is_last]
     if len(everywhere) <= count:
         return everywhere  # every bend is a candidate, where they are as few
     return _distinct(np.concatenate([everywhere[_equal_rises(about, count)], bends]))
@@ -191,21 +202,15 @@ def _errors(units: Integers, hits: Hits, chosen: Int64Array, *, is_linear: bool)
     rise = int(np.max(np.diff(hits.tokens if is_every else hits.tokens[chosen])))
     if is_linear and is_every:
         return Errors(0, 0, rise)
-    # All counts from the point before: exactly, and only then rounded.
-    point = np.repeat(chosen[:-1], np.diff(chosen))
-    is_known = np.full(len(point), True) if is_linear else (units[1:] - units[:-1] == 1).astype(np.bool_)
-    widths = _since(units, point)
-    blocks, tokens = (
-        point_kernels.largest_errors(chosen, *widths, is_known, *_since(numbers, point))
-        for numbers in (hits.blocks, hits.tokens)
-    )
+    blocks, tokens = (_largest_errors(chosen, units, numbers, is_linear) for numbers in (hits.blocks, hits.tokens))
     return Errors(_rounded_up(*blocks), _rounded_up(*tokens), rise)
 
 
-def _since(numbers: Integers, point: Int64Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How much P numbers have grown since their points: float64[P - 1] at each but the last, and at the next."""
-    before = numbers[point]
-    return (numbers[:-1] - before).astype(np.float64), (numbers[1:] - before).astype(np.float64)
+def _largest_errors(chosen: Int64Array, units: Integers, hits: Integers, is_linear: bool) -> tuple[float, float]:
+    measure = point_kernels.largest_errors
+    if object in (units.dtype, hits.dtype):
+        measure = interpreted(measure)
+    return measure(chosen, units, hits, is_linear)
 
 
 def _rounded_up(worst: float, rise: float) -> int:

@@ -145,6 +145,11 @@ class HitFunction:
             tokens += hits
         return Hits(blocks, tokens)
 
+    def hits_of(self, hit_blocks: Int64Array, block_size_tokens: int) -> Hits:
+        """Hits that are blocks of one size: int64[K]."""
+        blocks: Integers = hit_blocks.astype(integers_up_to(self.ceiling_tokens), copy=False)
+        return Hits(blocks, blocks * block_size_tokens)
+
     def tokens_for_rate(self, hit_rate: Fraction) -> int:
         """The fewest hit tokens that give a hit rate."""
         return ceil(hit_rate * self.input_tokens)

@@ -65,14 +65,10 @@ def test_the_largest_error_is_that_of_the_worst_place(stretches: list[tuple[int,
     hits = np.cumsum([0, *(rise for _, rise in stretches)])
     last = len(stretches)
     chosen = np.array(sorted({0, last, *data.draw(st.lists(st.integers(0, last)))}))
-    is_known = np.array(data.draw(st.lists(st.booleans(), min_size=last, max_size=last)))
-    point = np.repeat(chosen[:-1], np.diff(chosen))
-    since = [
-        (numbers[at] - numbers[point]).astype(np.float64)
-        for numbers in (units, hits)
-        for at in (slice(None, -1), slice(1, None))
-    ]
-    worst, rise = point_kernels.largest_errors(chosen, since[0], since[1], is_known, since[2], since[3])
+    is_linear = data.draw(st.booleans())
+    worst, rise = point_kernels.largest_errors(chosen, units, hits, is_linear)
+    assert interpreted(point_kernels.largest_errors)(chosen, units.astype(object), hits, is_linear) == (worst, rise)
+    is_known = is_linear | (np.diff(units) == 1)
     errors = []
     for left, right in pairwise(chosen.tolist()):
         slope = Fraction(int(hits[right] - hits[left]), int(units[right] - units[left]))
