@@ -105,7 +105,7 @@ def chosen_points(function: HitFunction, count: int) -> CurvePoints:
     is_linear = function.block_bytes is not None and sum(len(piece.bends) for piece in pieces) <= probes_wanted
     bends = _bends(pieces) if is_linear else np.empty(0, np.int64)
     if len(pieces) == 1:
-        units, hits = _probes_of_one(function, *pieces, probes_wanted, bends)
+        units, hits = _probes_of_one(function, pieces[0], probes_wanted, bends)
     else:
         units = _probes(pieces, probes_wanted, bends)
         hits = function.hits(units, function.unit_bytes)
