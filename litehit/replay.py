@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from litehit.request import check_instance_option
 from litehit.targets import AS_NAMED, Routing
 from litehit.window import Window
 from litehit.window_requests import ReadWindow, WindowRequests
+from litehit.windows_ahead import read_ahead
 
 MAX_WORKERS = 256
 
@@ -125,7 +125,7 @@ def replay(
     ):
         write_header(sink)
         written: Future[None] | None = None
-        for one in _read_ahead(windows, read, pool, options.workers, source):
+        for one in read_ahead(_readable(windows, source), read, pool, options.workers):
             facts = run.process(one, pool)
             if written is not None:
                 written.result()
@@ -138,34 +138,14 @@ def replay(
     return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
 
 
-def _read_ahead(
-    windows: Iterable[Window], read: Read, pool: Executor, workers: int, source: str
-) -> Iterator[ReadWindow]:
-    """The windows, read, in their order; as many as there are workers, and one more, are under way."""
-    coming = iter(windows)
-
-    def read_next(following: Future[Window | None]) -> ReadWindow | None:
-        window = following.result()
-        return None if window is None else read(window)
-
-    under_way: deque[Future[ReadWindow | None]] = deque()
+def _readable(windows: Iterable[Window], source: str) -> Iterator[Window]:
     done = 0
-    # One thread takes the windows from the file, so that their order is that of their readers.
-    with ThreadPoolExecutor(1, "litehit-replay-file") as file:
-        try:
-            while True:
-                while len(under_way) <= workers:
-                    under_way.append(pool.submit(read_next, file.submit(next, coming, None)))
-                one = under_way.popleft().result()
-                if one is None:
-                    return
-                yield one
-                done += one.records
-        except OSError as error:
-            raise TraceError(source, None, f"cannot be read beyond line {done} ({error})") from None
-        finally:
-            for future in under_way:
-                future.cancel()
+    try:
+        for window in windows:
+            yield window
+            done += len(window.numbers)
+    except OSError as error:
+        raise TraceError(source, None, f"cannot be read beyond line {done} ({error})") from None
 
 
 @dataclass(slots=True)

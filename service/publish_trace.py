@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
+from litehit.registration import Registration
 from litehit.request import Request
 from litehit.time_units import NS_PER_S
 from litehit.window import Window
+from litehit.windows_ahead import read_ahead
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import FormatError, PlainRequests, RecordContext, TraceFormat
 from service.formats.native_protobuf import protobuf_event
 
 
@@ -95,34 +98,46 @@ def publish_trace(
     pace = None if speed is None else _Pace(speed, sink)
     sent = unreadable = 0
     first_problem: str | None = None
-    for number, line in chain.from_iterable(window.records() for window in windows):
-        if sent == limit:
-            break
-        if not line.strip():
-            continue
-        key, value, sent_format = instance_id, line, trace_format.name
-        told: str | None = None
-        try:
-            request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
-        except FormatError as error:
-            if not sent:
-                raise TraceError(source, number, f"{error}; is it of format {trace_format.name}?") from None
-            unreadable += 1
-            first_problem = first_problem or f"line {number}: {error}"
-        else:
-            if request is not None:
-                key = request.instance_id
-            if isinstance(request, Request):
-                told = key if named else None
-                if not raw and not request.keys_rounded_up:
-                    value, sent_format = encode(request), event_format
-                if pace is not None:
-                    pace.wait_for(request.timestamp_ns)
-        headers = {FORMAT_HEADER: None if sent_format == topic_format else sent_format, INSTANCE_HEADER: told}
-        sink.send(key, value, {header: value for header, value in headers.items() if value is not None})
-        sent += 1
-        progress(sent)
+    with ThreadPoolExecutor(1, "litehit-publish") as pool:
+        read = read_ahead(windows, lambda window: (window, trace_format.read_plain(window, instance_id)), pool, 1)
+        for number, line, request_read in chain.from_iterable(starmap(_records, read)):
+            if sent == limit:
+                break
+            key, value, sent_format = instance_id, line, trace_format.name
+            told: str | None = None
+            request: Request | Registration | None = request_read
+            try:
+                if request is None:
+                    request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
+            except FormatError as error:
+                if not sent:
+                    raise TraceError(source, number, f"{error}; is it of format {trace_format.name}?") from None
+                unreadable += 1
+                first_problem = first_problem or f"line {number}: {error}"
+            else:
+                if request is not None:
+                    key = request.instance_id
+                if isinstance(request, Request):
+                    told = key if named else None
+                    if not raw and not request.keys_rounded_up:
+                        value, sent_format = encode(request), event_format
+                    if pace is not None:
+                        pace.wait_for(request.timestamp_ns)
+            headers = {FORMAT_HEADER: None if sent_format == topic_format else sent_format, INSTANCE_HEADER: told}
+            sink.send(key, value, {header: value for header, value in headers.items() if value is not None})
+            sent += 1
+            progress(sent)
     return Published(sink.finish(), unreadable, first_problem)
+
+
+def _records(window: Window, plain: PlainRequests | None) -> Iterator[tuple[int, bytes, Request | None]]:
+    """The records that are not blank: number, text, and the request where it is read already."""
+    read = {} if plain is None else dict(zip(plain.places.tolist(), plain.requests.requests(), strict=True))
+    for place, (number, line) in enumerate(window.records()):
+        if (found := read.get(place)) is not None:
+            yield number, line, found[1]
+        elif line.strip():
+            yield number, line, None
 
 
 class _Pace:

@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from litehit.window import WINDOW_BYTES, Window
+from litehit.window import WINDOW_BYTES, Window, records_in
 
 STANDARD_INPUT = "-"
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
@@ -85,7 +85,7 @@ def _windows(read: Callable[[int], bytes]) -> Iterator[Window]:
             continue
         text = b"".join((*begun, memoryview(data)[:end]))
         begun = [data[end:]]
-        lines = text.count(b"\n")
+        lines = records_in(text)
         yield Window(text, range(first, first + lines))
         first += lines
     if rest := b"".join(begun):

@@ -230,10 +230,12 @@ def _integers(
                 magnitude = magnitude * _POWERS_OF_TEN[count] + _eight_digits(word << np.uint64(64 - 8 * count))
             at += count
         digits = at - first
-        if digits == 0 or (text[first] == _ZERO and digits > 1) or digits > _UINT64_DIGITS:
+        if digits == 0 or (text[first] == _ZERO and digits > 1):
             return at, used, False, False
         # Of 20 digits, those beyond 64 bits have wrapped to less than any of 20 digits, if the first of them is 1.
-        if digits == _UINT64_DIGITS and (text[first] != _ONE or magnitude < np.uint64(_LEAST_OF_20_DIGITS)):
+        if digits >= _UINT64_DIGITS and (
+            digits > _UINT64_DIGITS or text[first] != _ONE or magnitude < np.uint64(_LEAST_OF_20_DIGITS)
+        ):
             return at, used, False, False
         if magnitude >= np.uint64(_INT64_LIMIT):
             if is_negative and magnitude > np.uint64(_INT64_LIMIT):
@@ -243,13 +245,17 @@ def _integers(
         used += 1
         if not in_list:
             return at, used, True, is_unsigned
-        while _is_blank(text[at]):
-            at += 1
         if text[at] != _COMMA:
-            return at + 1, used, text[at] == _CLOSE_LIST, is_unsigned
+            while _is_blank(text[at]):
+                at += 1
+            if text[at] != _COMMA:
+                return at + 1, used, text[at] == _CLOSE_LIST, is_unsigned
         at += 1
-        while _is_blank(text[at]):
+        if text[at] == _SPACE:
             at += 1
+        if text[at] <= _SPACE:
+            while _is_blank(text[at]):
+                at += 1
 
 
 @kernel()

@@ -7,6 +7,7 @@ nothing here decides what is valid.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,10 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
-from litehit.window import Window
+from litehit.window import Window, records_in
 from service.formats import flat_kernel
 
-_FEED = b"\n"
+
+class _Scratch(threading.local):
+    """Room for the keys of a thread's last window: new memory costs more than the reading."""
+
+    def __init__(self) -> None:
+        self._room = np.empty(0, np.int64)
+
+    def keys(self, count: int) -> Int64Array:
+        """Room for so many keys."""
+        if count > len(self._room):
+            self._room = np.empty(count, np.int64)
+        return self._room
+
+
+_scratch = _Scratch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +69,13 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
         strings: names of the T wanted strings, likewise.
     """
     text, lines = window.text, len(window.numbers)
-    if text.count(_FEED) != lines:  # a kernel does not see where its arrays end
-        raise ValueError(f"the window has {lines} records, but {text.count(_FEED)} line feeds")
+    if (ends := records_in(text)) != lines:  # a kernel does not see where its arrays end
+        raise ValueError(f"the window has {lines} records, but {ends} line feeds")
     names = [name.encode("ascii") for name in (*integers, *strings, keys)]
     states = np.empty(lines, np.int8)
     values = np.empty((lines, len(integers) + 2 * len(strings)), np.int64)
     given = np.zeros((lines, len(names)), np.bool_)
-    # What is not written costs nothing: the system gives a page at its first use.
-    found = np.empty(flat_kernel.most_keys(len(text)), np.int64)
+    found = _scratch.keys(flat_kernel.most_keys(len(text)))
     firsts = np.empty(lines, np.int64)
     counts = np.empty(lines, np.int64)
     flat_kernel.read_lines(
@@ -82,7 +96,7 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
         values[:, : len(integers)],
         values[:, len(integers) :],
         given,
-        found,
+        found[: firsts[-1] + counts[-1] if lines else 0].copy(),
         firsts,
         counts,
     )

@@ -63,7 +63,7 @@ class MooncakeFormat(ObjectFormat):
             & (lines.key_counts == full_blocks + (tails > 0))
         )
         places = np.flatnonzero(plain)
-        numbers = np.array(window.numbers, np.int64)[places]
+        numbers = window.numbers_at(places)
         keys, offsets = gather_keys(lines.keys, lines.key_firsts[places], full_blocks[places])
         columns = RequestBatch(
             list(map(_trace_id, numbers.tolist())), times[places] * NS_PER_MS, lengths[places], keys, offsets

@@ -30,7 +30,7 @@ def test_an_event_is_read_back() -> None:
 
 def test_an_interruption_stays_one() -> None:
     class Interrupted:
-        def tolist(self) -> list[int]:
+        def __len__(self) -> int:
             raise KeyboardInterrupt
 
     keys: Any = Interrupted()
