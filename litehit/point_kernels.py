@@ -14,8 +14,10 @@ Float64Array = NDArray[np.float64]
 
 
 @kernel()
-def candidates(bends: Int64Array, hits: Int64Array, rises: int, is_few: bool, found: Int64Array) -> int:
-    """Capacities in blocks around equal rises of the hits, ascending, each once.
+def candidates(
+    bends: Int64Array, hits: Int64Array, rises: int, is_few: bool, found: Int64Array, found_hits: Int64Array
+) -> int:
+    """Capacities in blocks around equal rises of the hits, ascending, each once, and the hits there.
 
     Args:
         bends: int64[B], capacities where a curve bends, ascending; B is 2 at least.
@@ -23,9 +25,10 @@ def candidates(bends: Int64Array, hits: Int64Array, rises: int, is_few: bool, fo
         rises: equal rises, from 1; a capacity on either side of each is found.
         is_few: every bend is a candidate, and not only the first and the last.
         found: to fill, of `2 * rises + B` places at least.
+        found_hits: likewise.
 
     Returns:
-        How many places of it are filled.
+        How many places of them are filled.
     """
     last = len(bends) - 1
     step = hits[last] / rises
@@ -52,6 +55,12 @@ def candidates(bends: Int64Array, hits: Int64Array, rises: int, is_few: bool, fo
     if bends[last] > found[end - 1]:
         found[end] = bends[last]
         end += 1
+    bend = 0
+    for place in range(end):
+        while bend < last - 1 and bends[bend + 1] <= found[place]:
+            bend += 1
+        slope = (hits[bend + 1] - hits[bend]) // (bends[bend + 1] - bends[bend])
+        found_hits[place] = hits[bend] + slope * (found[place] - bends[bend])
     return end
 
 
@@ -189,7 +198,7 @@ def warm_up() -> None:
     """Compile them, or load them from the cache: seconds that no question should wait."""
     ends, rising, found = np.array([0, 2]), np.array([0, 1]), np.empty(4, np.int64)
     one = np.ones(1, np.int64)
-    candidates(rising, rising, 1, True, found)
+    candidates(rising, rising, 1, True, found, found.copy())
     equal_rises(rising.astype(np.float64), 2, found)
     largest_errors(rising, rising, rising, True)
     smallest_capacities(ends, rising, rising, one, one, one, 1, found)

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from litehit import curve_kernels, point_kernels
+from litehit import point_kernels
 from litehit.curves import Int64Array
 from litehit.jit import interpreted
 from service.api.hit_function import HitFunction, Hits, Integers, scaled
@@ -63,19 +63,14 @@ class _Piece:
         """Ascending capacities in units."""
         return scaled(capacity_blocks, self.units_per_block)
 
-    def candidates(self, count: int) -> Int64Array:
-        """Capacities in blocks, about `count`: around equal rises of the hits, and the bends where they are as few."""
-        found = np.empty(count + len(self.bends), np.int64)
-        end = point_kernels.candidates(self.bends, self.hits, count // 2, len(self.bends) <= count, found)
-        return found[:end]
+    def candidates(self, count: int) -> tuple[Int64Array, Int64Array]:
+        """Capacities in blocks, about `count`, and the hits there.
 
-    def hits_at(self, capacity_blocks: Int64Array) -> Int64Array:
-        """Hit blocks at K capacities in blocks: int64[K] for int64[K]."""
-        found = np.zeros((1, len(capacity_blocks)), np.int64)
-        ends = np.array([0, len(self.bends)])
-        curve_kernels.add_hits(np.zeros(1, np.int64), ends, self.bends, self.hits, capacity_blocks[np.newaxis], found)
-        hits: Int64Array = found[0]
-        return hits
+        They lie around equal rises of the hits, and at the bends where these are as few.
+        """
+        found, hits = np.empty((2, count + len(self.bends)), np.int64)
+        end = point_kernels.candidates(self.bends, self.hits, count // 2, len(self.bends) <= count, found, hits)
+        return found[:end], hits[:end]
 
 
 def count_breakpoints(function: HitFunction) -> int:
@@ -144,8 +139,8 @@ def _last_of_each(ordered: Integers) -> NDArray[np.bool_]:
 
 def _probes_of_one(function: HitFunction, piece: _Piece, count: int, bends: Integers) -> tuple[Integers, Hits]:
     """`_probes` of the only piece of a function, with the hits there, which are the function's."""
-    capacity_blocks = piece.candidates(count)
-    units, hit_blocks = piece.units(capacity_blocks), piece.hits_at(capacity_blocks)
+    capacity_blocks, hit_blocks = piece.candidates(count)
+    units = piece.units(capacity_blocks)
     if len(units) > count:
         places = _distinct(np.concatenate([_equal_rises(hit_blocks, count), np.searchsorted(units, bends)]))
         units, hit_blocks = units[places], hit_blocks[places]
@@ -161,9 +156,9 @@ def _probes(pieces: list[_Piece], count: int, bends: Integers) -> Integers:
     units: list[Integers] = []
     rises = []
     for piece in pieces:
-        capacity_blocks = piece.candidates(count)
+        capacity_blocks, hits = piece.candidates(count)
         units.append(piece.units(capacity_blocks))
-        tokens = piece.hits_at(capacity_blocks).astype(np.float64) * piece.block_size_tokens
+        tokens = hits.astype(np.float64) * piece.block_size_tokens
         tokens[1:] -= tokens[:-1].copy()
         rises.append(tokens)
     everywhere, risen = np.concatenate(units), np.concatenate(rises)

@@ -33,8 +33,9 @@ def test_candidates_lie_on_either_side_of_equal_rises(
     along = (wanted - hits[after - 1]) / (hits[after] - hits[after - 1])
     below = bends[after - 1] + (along * (bends[after] - bends[after - 1])).astype(np.int64)
     near = np.clip([*below, *below + 1], bends[0], bends[-1])
-    found = np.empty(2 * rises + len(bends), np.int64)
-    end = point_kernels.candidates(bends, hits, rises, is_few, found)
+    found, found_hits = np.empty((2, 2 * rises + len(bends)), np.int64)
+    end = point_kernels.candidates(bends, hits, rises, is_few, found, found_hits)
+    assert found_hits[:end].tolist() == np.interp(found[:end], bends, hits).tolist()
     assert found[:end].tolist() == sorted({*near.tolist(), *(bends if is_few else bends[[0, -1]]).tolist()})
 
 
