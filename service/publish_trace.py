@@ -132,10 +132,13 @@ def publish_trace(
 
 def _records(window: Window, plain: PlainRequests | None) -> Iterator[tuple[int, bytes, Request | None]]:
     """The records that are not blank: number, text, and the request where it is read already."""
-    read = {} if plain is None else dict(zip(plain.places.tolist(), plain.requests.requests(), strict=True))
+    read = iter(()) if plain is None else zip(plain.places.tolist(), plain.requests.requests(), strict=True)
+    # One at a time: thousands of requests that are held at once are work for the collector.
+    coming = next(read, None)
     for place, (number, line) in enumerate(window.records()):
-        if (found := read.get(place)) is not None:
-            yield number, line, found[1]
+        if coming is not None and coming[0] == place:
+            yield number, line, coming[1][1]
+            coming = next(read, None)
         elif line.strip():
             yield number, line, None
 
