@@ -51,8 +51,10 @@ bench: setup ## the figures of the README; pipeline needs Java and Maven
 	$(BIN)/python -m benchmarks.restore
 	$(BIN)/python -m benchmarks.archive
 	$(BIN)/python -m benchmarks.encoding
+	$(BIN)/python -m benchmarks.parsing
 	$(BIN)/python -m benchmarks.query
 	$(BIN)/python -m benchmarks.replay
+	$(BIN)/python -m benchmarks.replay_memory
 	$(BIN)/python -m benchmarks.pipeline
 
 clean: ## remove the environments, the demo and every cache

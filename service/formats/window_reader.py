@@ -28,25 +28,33 @@ def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callabl
         if plain is not None and len(plain.left) == 0:
             return ReadWindow(len(window.numbers), plain.requests, 0)
         left = None if plain is None else frozenset(plain.left.tolist())
+        records = [
+            (place, number, record)
+            for place, (number, record) in enumerate(window.records())
+            if (left is None or place in left) and record.strip()
+        ]
+        contents = trace_format.parse_many(
+            [record for _, _, record in records],
+            [RecordContext(instance_id, number, timestamp_ns=None) for _, number, _ in records],
+        )
         numbers: list[int] = []
         places: list[int] = []
         requests: list[Request] = []
         ignored = 0
         fault: tuple[int, InvalidRequest] | None = None
-        for place, (number, record) in enumerate(window.records()):
-            if (left is not None and place not in left) or not record.strip():
-                continue
-            try:
-                request = _request(trace_format, record, RecordContext(instance_id, number, timestamp_ns=None))
-            except InvalidRequest as error:
-                fault = number, error
-                break
-            if request is None:
+        for (place, number, _), content in zip(records, contents, strict=True):
+            if isinstance(content, Registration):
+                fault = number, _registers(content)
+            elif isinstance(content, FormatError):
+                fault = number, content
+            elif content is None:
                 ignored += 1
-                continue
-            numbers.append(number)
-            places.append(place)
-            requests.append(request)
+            else:
+                numbers.append(number)
+                places.append(place)
+                requests.append(content)
+            if fault is not None:
+                break
         read_one_by_one = WindowRequests.from_requests(numbers, requests)
         if plain is None:
             return ReadWindow(len(window.numbers), read_one_by_one, ignored, fault)
@@ -59,12 +67,9 @@ def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callabl
     return read
 
 
-def _request(trace_format: TraceFormat, record: bytes, context: RecordContext) -> Request | None:
-    content = trace_format.parse(record, context)
-    if isinstance(content, Registration):
-        raise FormatError(
-            Reason.REGISTRATION_REFUSED,
-            f"it registers {content.instance_id!r}, which only the topic takes; register the instance in the "
-            f"registry file and remove the line",
-        )
-    return content
+def _registers(registration: Registration) -> FormatError:
+    return FormatError(
+        Reason.REGISTRATION_REFUSED,
+        f"it registers {registration.instance_id!r}, which only the topic takes; register the instance in the "
+        f"registry file and remove the line",
+    )
