@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -51,6 +52,13 @@ _SWITCH_SECONDS = 0.0002
 
 The engine works without the interpreter and needs it back after a fraction of a millisecond: a small part of the 5 ms
 that Python lets the thread that reads ahead keep it.
+"""
+
+_GC_THRESHOLD = 50_000
+"""So many objects more than before let the garbage collector look for cycles.
+
+A batch makes thousands that live as long as it does and are in none. By Python's own 700 each of them is looked at
+several times.
 """
 
 
@@ -127,6 +135,8 @@ class LanesWorker:
         try:
             warm_up()
             self._ahead.warm_up()
+            gc.set_threshold(_GC_THRESHOLD)
+            gc.freeze()  # what the program itself is made of is no garbage
             self._transaction.open()
             self._consumer.subscribe()
             waiting: Future[ReadPoll] | None = None
