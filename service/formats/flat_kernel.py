@@ -248,8 +248,10 @@ def _integers(
         if text[at] != _COMMA:
             while _is_blank(text[at]):
                 at += 1
+            if text[at] == _CLOSE_LIST:
+                return at + 1, used, True, is_unsigned
             if text[at] != _COMMA:
-                return at + 1, used, text[at] == _CLOSE_LIST, is_unsigned
+                return at, used, False, is_unsigned  # it may be the line's end, which must not be passed
         at += 1
         if text[at] == _SPACE:
             at += 1

@@ -42,6 +42,7 @@ def comparable(content: Content | FormatError) -> Any:
 @settings(max_examples=800, deadline=None)
 @given(st.lists(st.one_of(records(), nearly_plain, nearly_plain), max_size=5))
 @example([PLAIN, b"", PLAIN.replace(b",", b",\n"), FULL, b'{"type":"write"}', PLAIN])
+@example([PLAIN[: PLAIN.index(b",-2")], PLAIN.replace(b'"t"', b'"u"'), PLAIN])
 @example([PLAIN.replace(b'"a"', b'""'), PLAIN.replace(b"}", b',"trace_block_size_tokens":0}')])
 @example([PLAIN.replace(b"}", b',"input_len":3}'), PLAIN.replace(b"}", b',"keys":[5]}')])
 def test_many_records_are_read_as_one_by_one(listed: list[bytes]) -> None:

@@ -132,6 +132,13 @@ def test_what_is_unusual_is_left(line: str) -> None:
     assert taken(line) == [None]
 
 
+def test_a_line_that_is_cut_anywhere_leaves_those_after_it() -> None:
+    whole = '{ "n": -1, "k" : [ 1 , -2,3 ] , "s": "text", "x": -1.5e+7, "y": null, "k2": [4] }'
+    after = ['{"n": 2, "k": [5, 6]}', '{"k": [7]}']
+    for end in range(len(whole)):
+        assert taken("\n".join([whole[:end], *after])) == [None, {"n": 2, "k": [5, 6]}, {"k": [7]}], whole[:end]
+
+
 def test_a_window_must_hold_its_records() -> None:
     with pytest.raises(ValueError, match="has 2 records, but 1 line feeds"):
         read_flat(Window(b"{}\n{}", range(2)), WANTED, KEYS)
