@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts_text import facts_text
+from litehit.text_kernels import texts_of
 from schemas.fact import RequestFact
 
 _COLUMNS = tuple(RequestFact.model_fields)
-_JSON_GLUE = (
-    '{"trace_id":"',
-    '","instance_id":"',
-    '","timestamp_ns":',
-    ',"input_token_len":',
-    ',"block_size_tokens":',
-    ',"block_bytes":',
-    ',"hit_curve":[',
-    "]}",
+_JSON_GLUE = texts_of(
+    (
+        '{"trace_id":"',
+        '","instance_id":"',
+        '","timestamp_ns":',
+        ',"input_token_len":',
+        ',"block_size_tokens":',
+        ',"block_bytes":',
+        ',"hit_curve":[',
+        "]}",
+    )
 )
 _NEEDS_ESCAPES = re.compile(r'["\\\x00-\x1f]').search
 

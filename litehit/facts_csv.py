@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from litehit.errors import FactsError
 from litehit.facts import FactBatch
 from litehit.facts_text import facts_text
+from litehit.text_kernels import texts_of
 from schemas.fact import RequestFact
 
 FACTS_FILE_NAME = "litehit_facts.csv"
@@ -20,7 +21,7 @@ HEADER = "trace_id,instance_id,timestamp_ns,input_token_len,block_size_tokens,bl
 
 _COLUMNS = HEADER.split(",")
 _BATCH_ROWS = 4096
-_GLUE = ("", ",", ",", ",", ",", ",", ',"[', ']"\n')
+_GLUE = texts_of(("", ",", ",", ",", ",", ",", ',"[', ']"\n'))
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]').search
 # Of a field that does not begin with a quote csv takes any quote for a character, where CSV allows none.
 _STRAY_QUOTE = re.compile(r'(?:(?:"(?:[^"]|"")*"|[^",]*),)*[^",]+"').match

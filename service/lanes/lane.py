@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from litehit.errors import (
     LengthMismatch,
@@ -67,6 +68,14 @@ class _Share:
 
     rows: list[int] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+
+
+class _Computed(NamedTuple):
+    """Facts of one engine, with the rows of their requests' records and their place among the requests' facts."""
+
+    rows: Sequence[int]
+    place: int
+    facts: FactBatch
 
 
 @dataclass(slots=True)
@@ -146,7 +155,7 @@ class Lane:
             TooManyDeadLetters: they exceed the limits; nothing of the batch may be handed over.
         """
         ledger = _Ledger()
-        facts: dict[tuple[int, int], OutputRecord] = {}  # by row of the request and place among its facts
+        parts: list[_Computed] = []
         clamped = 0
         for stretch in self._stretches(records, ledger):
             if ledger.too_many is not None:
@@ -155,8 +164,7 @@ class Lane:
                 # All engines of a request see its time; the first one counts it.
                 counting = group.engines[0].core if group.places[0] == 0 else None
                 clamped -= 0 if counting is None else counting.clamped_requests()
-                for place, computed in self._instances.process(group, requests):
-                    self._render(records, rows, place, computed, facts)
+                parts += (_Computed(rows, place, one) for place, one in self._instances.process(group, requests))
                 clamped += 0 if counting is None else counting.clamped_requests()
         if ledger.too_many is not None:  # a registration was one too many
             raise ledger.too_many
@@ -170,6 +178,7 @@ class Lane:
             )
             for record, poison in ledger.poison
         )
+        facts = self._render(records, parts)
         counts = LaneCounts(
             consumed=len(records),
             facts=ledger.with_facts,
@@ -178,7 +187,7 @@ class Lane:
             times_clamped=clamped,
             fact_records=len(facts),
         )
-        return LaneOutput(tuple(facts[place] for place in sorted(facts)), dead_letters, counts)
+        return LaneOutput(facts, dead_letters, counts)
 
     def replay(self, records: Sequence[ReadRecord]) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
@@ -287,25 +296,27 @@ class Lane:
             share.requests.append(one)
         return None
 
-    def _render(
-        self,
-        records: Sequence[ReadRecord],
-        rows: Sequence[int],
-        place: int,
-        facts: FactBatch,
-        rendered: dict[tuple[int, int], OutputRecord],
-    ) -> None:
-        """Add one instance's facts as records, by row and place."""
+    def _render(self, records: Sequence[ReadRecord], parts: Sequence[_Computed]) -> tuple[OutputRecord, ...]:
+        """Facts as records, in order of their requests, and of their places among a request's facts."""
+        if not parts:
+            return ()
+        facts = FactBatch.concatenate([part.facts for part in parts])
+        places = [(row, part.place) for part in parts for row in part.rows]
+        values = facts.to_json()
         topic, partition = self._targets.facts_topic, self.partition
-        for row, instance_id, fact in zip(rows, facts.instance_ids, facts.to_json(), strict=True):
-            record = records[row].source
-            rendered[row, place] = OutputRecord(
-                topic,
-                partition,
-                instance_id.encode(),
-                fact,
-                ((SOURCE_HEADER, record.source.encode()),),
-                # The request record's own, never the trace's: a broker expires by this time, and refuses one that
-                # lies ahead of its clock. The request's time is in the value.
-                record.timestamp_ms or 0,
+        rendered = []
+        for index in sorted(range(len(places)), key=places.__getitem__):
+            record = records[places[index][0]].source
+            rendered.append(
+                OutputRecord(
+                    topic,
+                    partition,
+                    facts.instance_ids[index].encode(),
+                    values[index],
+                    ((SOURCE_HEADER, record.source.encode()),),
+                    # The request record's own, never the trace's: a broker expires by this time, and refuses one that
+                    # lies ahead of its clock. The request's time is in the value.
+                    record.timestamp_ms or 0,
+                )
             )
+        return tuple(rendered)
