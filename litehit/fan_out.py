@@ -9,7 +9,7 @@ import numpy as np
 
 from litehit.errors import InvalidRequest
 from litehit.instance import InstanceEngine
-from litehit.request import Request
+from litehit.request import MAX_INPUT_TOKENS, Request
 from litehit.window_requests import NOT_STATED, WindowRequests
 
 
@@ -51,6 +51,8 @@ class EngineGroup:
             np.all((stated == NOT_STATED) | (stated == block))
             and not requests.rounded_up.any()
             and np.all((lengths <= 0) | (counts == lengths // block))
+            and np.all(lengths <= MAX_INPUT_TOKENS)
+            and np.all(counts <= MAX_INPUT_TOKENS // block)
         )
 
 

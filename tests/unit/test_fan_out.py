@@ -19,6 +19,7 @@ from litehit.request import Request, RequestBatch
 from litehit.targets import AS_NAMED, Routing
 from litehit.window import windows_of
 from service import formats
+from service.event_json import event_json
 from service.formats.window_reader import window_reader
 
 CONFIG = InstanceConfig("a", "g", 8, 4, 1024, False, 0, ())
@@ -141,3 +142,10 @@ def test_a_variant_named_by_a_line_fails_the_run(tmp_path: Path) -> None:
     line = b'{"type":"request","instance_id":"a@v","timestamp_ns":1,"block_keys":[]}'
     with pytest.raises(TraceError, match="line 1: instance_id 'a@v' is a variant of 'a' in the registry"):
         rows(registry, [line], tmp_path)
+
+
+@pytest.mark.parametrize(("keys", "length"), [(512, 2**40 + 1), (513, 0)])
+def test_a_window_of_too_long_a_prompt_fails_the_run(tmp_path: Path, keys: int, length: int) -> None:
+    registry = Registry([replace(CONFIG, block_size_tokens=2**31, trace_block_size_tokens=2**31)])
+    with pytest.raises(TraceError, match=r"line 2: input_token_len 1,\S+ is more than 1,099,511,627,776; send"):
+        rows(registry, [event_json(request(1, 2**31)), event_json(request(keys, length))], tmp_path)
