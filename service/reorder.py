@@ -13,40 +13,47 @@ NumberedLine: TypeAlias = tuple[int, bytes]
 """A record and the number of its line."""
 
 
-def in_time_order(
-    lines: Iterable[NumberedLine],
-    time_of: Callable[[bytes], int | None],
-    window_ns: int,
-    max_bytes: int = MAX_BYTES,
-) -> Iterator[NumberedLine]:
-    """Yield records by time, those of one time as they come.
+class TimeOrder:
+    """Records that come by and by, those of one time in the order in which they come.
 
     A record is held back until one comes that is later by more than the window, so one that comes later than that after
     a record with a later time is out of order still. One that has no time goes on at once.
 
     Args:
-        lines: the records.
         time_of: a record's time in nanoseconds; None: it has none.
         window_ns: nanoseconds.
         max_bytes: as `MAX_BYTES`.
     """
-    held: list[tuple[int, int, bytes]] = []
-    held_bytes = 0
-    newest: int | None = None
-    for number, line in lines:
-        time = time_of(line)
-        if time is None:
-            yield number, line
-            continue
-        heapq.heappush(held, (time, number, line))
-        held_bytes += len(line)
-        newest = time if newest is None else max(newest, time)
-        while held[0][0] < newest - window_ns or held_bytes > max_bytes:
-            _, first, oldest = heapq.heappop(held)
-            held_bytes -= len(oldest)
-            yield first, oldest
-            if not held:
-                break
-    while held:
-        _, first, oldest = heapq.heappop(held)
-        yield first, oldest
+
+    def __init__(self, time_of: Callable[[bytes], int | None], window_ns: int, max_bytes: int = MAX_BYTES) -> None:
+        self._time_of = time_of
+        self._window_ns = window_ns
+        self._max_bytes = max_bytes
+        self._held: list[tuple[int, int, bytes]] = []
+        self._held_bytes = 0
+        self._newest: int | None = None
+
+    def add(self, lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+        """Take the next records; yield those that need not be held back any more."""
+        for number, line in lines:
+            time = self._time_of(line)
+            if time is None:
+                yield number, line
+                continue
+            heapq.heappush(self._held, (time, number, line))
+            self._held_bytes += len(line)
+            self._newest = time if self._newest is None else max(self._newest, time)
+            while self._held and (
+                self._held[0][0] < self._newest - self._window_ns or self._held_bytes > self._max_bytes
+            ):
+                yield self._oldest()
+
+    def rest(self) -> Iterator[NumberedLine]:
+        """What is still held back: no record comes after the last one that was added."""
+        while self._held:
+            yield self._oldest()
+
+    def _oldest(self) -> NumberedLine:
+        _, number, line = heapq.heappop(self._held)
+        self._held_bytes -= len(line)
+        return number, line

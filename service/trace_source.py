@@ -16,7 +16,7 @@ from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext, TraceFormat
 from service.formats.naming import naming_by
 from service.formats.recognise import FIRST_LINES, recognise
-from service.reorder import in_time_order
+from service.reorder import TimeOrder
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files
 
@@ -78,7 +78,14 @@ class LineTrace:
         """See `Trace.windows`."""
         if not self._window_ns:
             return self._lines.windows()
-        return windows_of(in_time_order(enumerate(self._lines, 1), self._time_of, self._window_ns))
+        return self._windows_in_order()
+
+    def _windows_in_order(self) -> Iterator[Window]:
+        # None is filled from two that are read: a tap may be slow to write more.
+        order = TimeOrder(self._time_of, self._window_ns)
+        for window in self._lines.windows():
+            yield from windows_of(order.add(window.records()))
+        yield from windows_of(order.rest())
 
     def _time_of(self, line: bytes) -> int | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.reorder import in_time_order
+from service.reorder import TimeOrder
 
 
 def time_of(line: bytes) -> int | None:
@@ -13,7 +13,9 @@ def time_of(line: bytes) -> int | None:
 
 
 def ordered(lines: list[bytes], window: int, max_bytes: int = 1000) -> list[tuple[int, bytes]]:
-    return list(in_time_order(enumerate(lines, 1), time_of, window, max_bytes))
+    order = TimeOrder(time_of, window, max_bytes)
+    numbered = list(enumerate(lines, 1))
+    return [*order.add(numbered[:3]), *order.add(numbered[3:]), *order.rest()]
 
 
 @given(jitter=st.lists(st.integers(0, 20), max_size=40))

@@ -35,6 +35,15 @@ def test_dynamo_is_put_in_order_of_receipt(tmp_path: Path) -> None:
     assert numbers(path, "dynamo", 1.5) == [2, 3, 1]
 
 
+def test_what_a_tap_wrote_goes_on_before_it_writes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    tap, writer = io.BytesIO(), dynamo_lines(1000, 3000, 2000, 9000).splitlines(keepends=True)
+    written = iter([b"".join(writer[:3]), writer[3]])
+    monkeypatch.setattr(tap, "read1", lambda _: next(written, b""))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=tap))
+    with open_trace("-", "dynamo", 1.5) as trace:
+        assert [list(window.numbers) for window in trace.windows()] == [[1], [3, 2], [4]]
+
+
 def test_any_format_may_be_put_in_order(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     lines = [json.dumps(mooncake(Plain([1], 0, time, 512))) for time in (7, 3, 5)]
