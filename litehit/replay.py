@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -93,6 +94,7 @@ def replay(
     source: str = "trace",
     options: ReplayOptions | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    stop: Callable[[], None] = lambda: None,
 ) -> ReplaySummary:
     """Replay a trace into `out/litehit_facts.csv`, which appears whole or not at all.
 
@@ -107,6 +109,7 @@ def replay(
         source: name of the trace, for errors.
         options: see `ReplayOptions`.
         progress: told the number of records done.
+        stop: ends the waiting for windows, also in another thread; called where no more are wanted.
 
     Raises:
         TraceError: a record is malformed, its instance unknown, its length or block size wrong, its time before an
@@ -122,10 +125,11 @@ def replay(
         atomic_file(path) as sink,
         ThreadPoolExecutor(1, "litehit-replay-writer") as writer,
         ThreadPoolExecutor(options.workers, "litehit-replay") as pool,
+        closing(read_ahead(_readable(windows, source), read, pool, options.workers, stop)) as coming,
     ):
         write_header(sink)
         written: Future[None] | None = None
-        for one in read_ahead(_readable(windows, source), read, pool, options.workers):
+        for one in coming:
             facts = run.process(one, pool)
             if written is not None:
                 written.result()

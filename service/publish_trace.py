@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, starmap
+from itertools import chain, islice, starmap
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
@@ -64,6 +65,7 @@ def publish_trace(
     speed: float | None = None,
     limit: int | None = None,
     progress: Callable[[int], Any] = lambda _: None,
+    stop: Callable[[], None] = lambda: None,
 ) -> Published:
     """Send a trace as request events, whatever its format, or as it is.
 
@@ -85,6 +87,7 @@ def publish_trace(
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
         progress: told the number of records sent.
+        stop: ends the waiting for windows, also in another thread; called where no more are wanted.
 
     Raises:
         TraceError: the first line is not of the format.
@@ -98,11 +101,13 @@ def publish_trace(
     pace = None if speed is None else _Pace(speed, sink)
     sent = unreadable = 0
     first_problem: str | None = None
-    with ThreadPoolExecutor(1, "litehit-publish") as pool:
-        read = read_ahead(windows, lambda window: (window, trace_format.read_plain(window, instance_id)), pool, 1)
-        for number, line, request_read in chain.from_iterable(starmap(_records, read)):
-            if sent == limit:
-                break
+
+    def read(window: Window) -> tuple[Window, PlainRequests | None]:
+        return window, trace_format.read_plain(window, instance_id)
+
+    with ThreadPoolExecutor(1, "litehit-publish") as pool, closing(read_ahead(windows, read, pool, 1, stop)) as coming:
+        # Of a limit's records none is waited for beyond the last.
+        for number, line, request_read in islice(chain.from_iterable(starmap(_records, coming)), limit):
             key, value, sent_format = instance_id, line, trace_format.name
             told: str | None = None
             request: Request | Registration | None = request_read

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from io import BufferedReader
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from litehit.window import WINDOW_BYTES, Window, records_in
+from service.standard_input import StandardInput
 
 STANDARD_INPUT = "-"
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
@@ -27,22 +26,25 @@ class TraceFile:
 
     Attributes:
         size: bytes of the file as it lies on the disk; None for standard input.
+        stop: ends the waiting for standard input, also in another thread; a file is not waited for.
     """
 
     def __init__(self, name: str) -> None:
         self._opened = ExitStack()
+        self.stop: Callable[[], None] = lambda: None
         if name == STANDARD_INPUT:
             self.size = None
-            standard_input = cast("BufferedReader", sys.stdin.buffer)
-            self._raw: BinaryIO = standard_input
-            self._windows = _windows(standard_input.read1)  # what is there: a tap may be slow to write more
+            self._raw: BinaryIO | None = None
+            standard_input = self._opened.enter_context(closing(StandardInput()))
+            self.stop = standard_input.stop
+            self._windows = _windows(standard_input.read)
             return
         path = Path(name)
         self.size = path.stat().st_size
-        self._raw = self._opened.enter_context(path.open("rb", buffering=0))
-        read: Callable[[int], bytes] = self._raw.read
+        self._raw = raw = self._opened.enter_context(path.open("rb", buffering=0))
+        read: Callable[[int], bytes] = raw.read
         if compression := _COMPRESSION.get(path.suffix):
-            read = self._opened.enter_context(pa.CompressedInputStream(self._raw, compression)).read
+            read = self._opened.enter_context(pa.CompressedInputStream(raw, compression)).read
         self._windows = _windows(read)
 
     def __enter__(self) -> TraceFile:
@@ -72,7 +74,7 @@ class TraceFile:
 
     def position(self) -> int:
         """Bytes of the file read so far, as they lie on the disk; 0 for standard input."""
-        return 0 if self.size is None else self._raw.tell()
+        return 0 if self._raw is None else self._raw.tell()
 
 
 def _windows(read: Callable[[int], bytes]) -> Iterator[Window]:

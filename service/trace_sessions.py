@@ -61,6 +61,11 @@ class SessionTrace:
         """See `Trace.windows`."""
         return windows_of(self._in_time_order())
 
+    def stop(self) -> None:
+        """See `Trace.stop`."""
+        if (current := self._current) is not None:
+            current.stop()
+
     def _in_time_order(self) -> Iterator[tuple[int, bytes]]:
         with tempfile.TemporaryFile() as kept:
             places: list[tuple[int, int, int]] = []

@@ -49,6 +49,10 @@ class Trace(Protocol):
         """The records with their numbers: that of its line, or of its place where records do not lie in lines."""
         ...
 
+    def stop(self) -> None:
+        """End the waiting for records, also in another thread: no more are wanted."""
+        ...
+
 
 class LineTrace:
     """A trace of one record a line.
@@ -79,6 +83,10 @@ class LineTrace:
         if not self._window_ns:
             return self._lines.windows()
         return self._windows_in_order()
+
+    def stop(self) -> None:
+        """See `Trace.stop`."""
+        self._lines.stop()
 
     def _windows_in_order(self) -> Iterator[Window]:
         # None is filled from two that are read: a tap may be slow to write more.

@@ -80,6 +80,7 @@ def publish(
             speed=speed,
             limit=limit,
             progress=lambda records: meter(records, opened.position() if limit is None else records),
+            stop=opened.stop,
         )
     typer.echo(f"published {published.records} records to {settings.requests_topic}{put_in_order(opened)}")
     if published.unreadable:

@@ -83,5 +83,6 @@ def replay(
             source=trace,
             options=options,
             progress=lambda done: meter(done, opened.position()),
+            stop=opened.stop,
         )
     typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}{put_in_order(opened)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_harness import environment, litehit, summaries
+from tests.cli_harness import SECONDS, environment, litehit, summaries
 
 REGISTRY = """
 groups: [{name: all}]
@@ -105,6 +105,19 @@ def test_a_failed_replay_names_the_line_and_leaves_no_file(folder: Path) -> None
     assert "line 4" in line
     assert "9999" in line
     assert not (folder / "out" / "litehit_facts.csv").exists()
+
+
+def test_an_error_ends_a_replay_whose_input_says_no_more(folder: Path) -> None:
+    where = ("--format", "native", "--registry", folder / "registry.yaml", "--out", folder / "out")
+    command = [sys.executable, "-m", "service.cli", "replay", "-", *map(str, where)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, env=environment()) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"no record\n")
+        process.stdin.flush()
+        assert process.wait(SECONDS) == 1
+        assert process.stderr is not None
+        assert b"line 1" in process.stderr.read()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -146,6 +147,27 @@ def test_a_limit(limit: int | None, records: int) -> None:
     publisher, published = publish(lines, "mooncake", instance_id="a", limit=limit, progress=seen.append)
     assert len(publisher.sent) == published.records == records
     assert seen == list(range(1, records + 1))
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_beyond_a_limit_nothing_is_waited_for(limit: int) -> None:
+    stopped = threading.Event()
+
+    def tap() -> Iterator[Window]:
+        yield Window(mooncake(0, 5, [1]) + b"\n", [1])
+        assert stopped.wait(60)
+
+    publisher = FakePublisher()
+    publish_trace(
+        tap(),
+        publisher,
+        formats.get("mooncake"),
+        source="-",
+        instance_id="a",
+        limit=limit,
+        stop=stopped.set,
+    )
+    assert len(publisher.sent) == limit
 
 
 def test_the_pace_is_the_traces_divided(monkeypatch: pytest.MonkeyPatch) -> None:
