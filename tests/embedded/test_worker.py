@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,13 @@ from service.embedded import EmbeddedBroker
 from service.errors import BatchAborted
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import Ignored
+from service.lanes.handover import Handover, Settled
+from service.lanes.lane import Lane, LaneOutput
+from service.lanes.reading import ReadRecord
 from service.lanes.status import LaneState
 from service.lanes.transaction import MicroBatch
 from service.settings import Settings
+from service.topics import TopicLayout
 from tests import lanes_harness as harness
 
 Run = Callable[..., harness.RunningWorker]
@@ -174,6 +179,47 @@ def test_an_aborted_batch_is_rebuilt_from_the_committed_offset(
         assert worker.metric("litehit_lane_aborts_total") >= 2
         status = worker.wait_until(lambda now: sum(lane.counts.facts for lane in now.lanes) >= 300)
         assert sum(lane.counts.facts for lane in status.lanes) == 300
+    assert facts_by_instance(broker, settings) == harness.straight_facts(requests, worker.known)
+
+
+def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
+    broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches are aborted at the last moment, when the lanes have processed the next one."""
+    commit, settle, process = AtLeastOnce.commit, Handover.settle, Lane.process
+    settling = threading.Event()
+    seen: Counter[str] = Counter()
+
+    def sometimes(transaction: AtLeastOnce, batch: MicroBatch) -> None:
+        seen["batches"] += 1
+        if seen["batches"] % 3 == 0:
+            before = seen["processed"]
+            assert settling.wait(60)
+            seen["dropped"] += seen["processed"] > before
+            raise BatchAborted("planted")
+        commit(transaction, batch)
+
+    def told_settle(handover: Handover) -> Settled | None:
+        settling.set()
+        settled = settle(handover)
+        settling.clear()
+        return settled
+
+    def counted(lane: Lane, records: Sequence[ReadRecord]) -> LaneOutput:
+        seen["processed"] += 1
+        return process(lane, records)
+
+    monkeypatch.setattr(AtLeastOnce, "commit", sometimes)
+    monkeypatch.setattr(Handover, "settle", told_settle)
+    monkeypatch.setattr(Lane, "process", counted)
+    settings = settings.model_copy(update={"batch_records": 40})
+    requests = harness.make_requests(1500, seed=16)
+    events = [(one.instance_id, harness.event(one)) for one in requests]
+    places = harness.send(broker.bootstrap, settings.requests_topic, events)
+    with harness.RunningWorker(settings, broker.bootstrap, layout, harness.registry(tmp_path)) as worker:
+        worker.wait_until(harness.caught_up(places))
+        worker.wait_until(lambda now: sum(lane.counts.facts for lane in now.lanes) == 1500)
+    assert seen["dropped"] >= 1
     assert facts_by_instance(broker, settings) == harness.straight_facts(requests, worker.known)
 
 
