@@ -27,8 +27,9 @@ from service.archive.store import Store
 from service.errors import BatchAborted
 from service.format_names import FormatName
 from service.lanes import reading
-from service.lanes.membership import Membership
+from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
+from service.lanes.transaction import MicroBatch
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
 from service.metrics import LanesMetrics
@@ -219,16 +220,16 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
 def abort_every_third(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Abort every third transaction, after its records were produced; tells how many were tried."""
     commits = 0
-    metadata = Membership.metadata
+    send_offsets = ExactlyOnce._send_offsets
 
-    def sometimes(membership: Membership) -> object:
+    def sometimes(transaction: ExactlyOnce, batch: MicroBatch) -> None:
         nonlocal commits
         commits += 1
         if commits % 3 == 0:
             raise BatchAborted("planted")
-        return metadata(membership)
+        send_offsets(transaction, batch)
 
-    monkeypatch.setattr(Membership, "metadata", sometimes)
+    monkeypatch.setattr(ExactlyOnce, "_send_offsets", sometimes)
     return lambda: commits
 
 

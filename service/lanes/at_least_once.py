@@ -17,7 +17,7 @@ from service.lanes.producing import (
     producer_config,
     raise_if_fatal,
 )
-from service.lanes.transaction import MicroBatch
+from service.lanes.transaction import MicroBatch, Transaction
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 _DELIVERY_SECONDS = 60
 
 
-class AtLeastOnce:
+class AtLeastOnce(Transaction):
     """Nothing is lost; a crash between output and offsets doubles the batch's facts.
 
     Args:
@@ -59,8 +59,11 @@ class AtLeastOnce:
     def open(self) -> None:
         """Nothing is left over from another process."""
 
-    def commit(self, batch: MicroBatch) -> None:
-        """Hand over a batch: produce, wait for every delivery report, commit the offsets."""
+    def prepare(self) -> None:
+        """Nothing is needed."""
+
+    def hand_over(self, batch: MicroBatch) -> None:
+        """Produce, and wait for every delivery report."""
         self._deliveries.clear()
         for record in batch.outputs:
             produce(self._producer, record, self._deliveries)
@@ -70,6 +73,9 @@ class AtLeastOnce:
         failure = self._deliveries.failure()
         if failure is not None:
             raise failure
+
+    def finish(self, batch: MicroBatch) -> None:
+        """Commit the offsets."""
         try:
             committed = call_by_flag(
                 lambda: self._consumer.commit(offsets=batch.offsets(), asynchronous=False),

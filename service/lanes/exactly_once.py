@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import structlog
 from confluent_kafka import KafkaException, Producer
@@ -14,7 +14,7 @@ from service.errors import BatchAborted, TransactionUnknown
 from service.lanes.bounded_call import NotReturned, bounded
 from service.lanes.membership import GroupIdentity
 from service.lanes.producing import CALL_SECONDS, Deliveries, call_by_flag, produce, producer_config
-from service.lanes.transaction import MicroBatch
+from service.lanes.transaction import MicroBatch, Transaction
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -23,7 +23,7 @@ T = TypeVar("T")
 _PATIENCE_SECONDS = CALL_SECONDS + 2.0
 
 
-class ExactlyOnce:
+class ExactlyOnce(Transaction):
     """Facts, dead letters and consumed offsets appear together or not at all.
 
     Args:
@@ -45,12 +45,17 @@ class ExactlyOnce:
         }
         self._config = producer_config(settings, bootstrap, **properties)
         self._producer = Producer(self._config)
+        self._group: Any = None
 
     def open(self) -> None:
         """Fence every older producer of the transactional id and abort what it left open."""
         self._call(lambda: self._producer.init_transactions(CALL_SECONDS))
 
-    def commit(self, batch: MicroBatch) -> None:
+    def prepare(self) -> None:
+        """Take the group's metadata; a broker refuses it, should the partitions be another member's by the time."""
+        self._group = self._membership.metadata()
+
+    def hand_over(self, batch: MicroBatch) -> None:
         """Hand over a batch in one transaction; the numbered steps are those of docs/GUARANTEES.md."""
         self._deliveries.clear()
         self._call(self._producer.begin_transaction)
@@ -66,6 +71,9 @@ class ExactlyOnce:
         except NotReturned:
             self._replace_producer(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s")
 
+    def finish(self, batch: MicroBatch) -> None:
+        """Nothing: the offsets are in the transaction."""
+
     def close(self) -> None:
         """Purge the producer and abort what is open."""
         self._producer.purge()
@@ -73,7 +81,7 @@ class ExactlyOnce:
             self._producer.close()
 
     def _send_offsets(self, batch: MicroBatch) -> None:
-        group, offsets, producer = self._membership.metadata(), batch.offsets(), self._producer
+        group, offsets, producer = self._group, batch.offsets(), self._producer
         # librdkafka heeds no time-out here, and waits for ever where the group's coordinator was a broker that has left
         # the cluster's metadata, as each does that is restarted (confluentinc/librdkafka#5456 and #5511).
         self._call(

@@ -68,7 +68,7 @@ class Settled:
 
 
 class Handover:
-    """A thread that hands over, a batch at a time; everything but its work is done in the worker's own thread.
+    """A thread that hands over, a batch at a time, for the one that polls, which makes all calls.
 
     Args:
         transaction: the way batches are handed over.
@@ -77,13 +77,20 @@ class Handover:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="handover")
-        self._under_way: tuple[ProcessedBatch, Future[None]] | None = None
+        self._under_way: tuple[ProcessedBatch, Future[MicroBatch]] | None = None
 
     def begin(self, batch: ProcessedBatch) -> None:
         """Begin to hand over a batch; the one before must be settled."""
         if self._under_way is not None:
             raise AssertionError("a batch was to be handed over while another was")
-        self._under_way = batch, self._thread.submit(self._hand_over, batch)
+        try:
+            self._transaction.prepare()
+        except BatchAborted as error:
+            handed_over: Future[MicroBatch] = Future()
+            handed_over.set_exception(error)
+        else:
+            handed_over = self._thread.submit(self._hand_over, batch)
+        self._under_way = batch, handed_over
 
     def settle(self) -> Settled | None:
         """Wait for the batch under way; None where there is none.
@@ -93,11 +100,12 @@ class Handover:
         """
         if self._under_way is None:
             return None
-        (batch, future), self._under_way = self._under_way, None
+        (batch, handed_over), self._under_way = self._under_way, None
         try:
-            future.result()
+            self._transaction.finish(handed_over.result())
         except BatchAborted as error:
             return Settled(batch, error)
+        crash_point(CrashPoint.AFTER_COMMIT)
         return Settled(batch, None)
 
     def close(self) -> None:
@@ -105,7 +113,8 @@ class Handover:
         self._under_way = None
         self._thread.shutdown()
 
-    def _hand_over(self, batch: ProcessedBatch) -> None:
+    def _hand_over(self, batch: ProcessedBatch) -> MicroBatch:
         crash_point(CrashPoint.BEFORE_PRODUCE)
-        self._transaction.commit(batch.micro_batch())
-        crash_point(CrashPoint.AFTER_COMMIT)
+        made = batch.micro_batch()
+        self._transaction.hand_over(made)
+        return made

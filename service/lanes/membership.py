@@ -53,10 +53,9 @@ class Membership:
         Raises:
             BatchAborted: this is no longer the member that got the partitions.
         """
-        known = self._member  # before all else: partitions may be assigned meanwhile, in the thread that polls
         metadata = self._consumer.consumer_group_metadata()
         # Asked after the metadata was taken: an id that is still the old one was the old one then, too.
         member = self._consumer.memberid()
-        if not member or member != known:
-            raise BatchAborted(f"group member {known!r} was expelled from its group and is now {member!r}")
+        if not member or member != self._member:
+            raise BatchAborted(f"group member {self._member!r} was expelled from its group and is now {member!r}")
         return metadata

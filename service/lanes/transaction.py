@@ -35,7 +35,11 @@ class MicroBatch:
 
 
 class Transaction(Protocol):
-    """A way to hand over micro-batches, one at a time."""
+    """A way to hand over micro-batches, one at a time: `prepare`, `hand_over`, `finish`.
+
+    A consumer answers nobody while it polls, its callbacks included, so whatever asks it is in the first and the last,
+    which are called by the thread that polls. The long part, between them, needs no consumer: any thread may do it.
+    """
 
     def open(self) -> None:
         """Make ready, once, before partitions are assigned.
@@ -44,13 +48,29 @@ class Transaction(Protocol):
             ProducerFailed: this process can hand over nothing.
         """
 
-    def commit(self, batch: MicroBatch) -> None:
-        """Hand over a batch; when this returns, all of it is in Kafka.
+    def prepare(self) -> None:
+        """Ask the consumer what the next batch needs.
+
+        Raises:
+            BatchAborted: nothing may be handed over now.
+        """
+
+    def hand_over(self, batch: MicroBatch) -> None:
+        """Hand over a batch.
 
         Raises:
             BatchAborted: the batch, or a part of it, was not handed over.
             ProducerFailed: this process can hand over nothing any more.
         """
+
+    def finish(self, batch: MicroBatch) -> None:
+        """Tell the consumer of the batch; when this returns, all of it is in Kafka. Errors are those of `hand_over`."""
+
+    def commit(self, batch: MicroBatch) -> None:
+        """All three, for a program that does nothing beside. Errors are those of `hand_over`."""
+        self.prepare()
+        self.hand_over(batch)
+        self.finish(batch)
 
     def close(self) -> None:
         """Give up what is not handed over."""

@@ -159,16 +159,16 @@ def test_a_fault_of_ours_stops_its_lane_only_and_commits_nothing_of_it(
 def test_an_aborted_batch_is_rebuilt_from_the_committed_offset(
     broker: EmbeddedBroker, settings: Settings, run_worker: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = AtLeastOnce.commit
+    hand_over = AtLeastOnce.hand_over
     seen: Counter[str] = Counter()
 
     def sometimes(transaction: AtLeastOnce, batch: MicroBatch) -> None:
         seen["batches"] += 1
         if seen["batches"] % 3 == 0:
             raise BatchAborted("planted")
-        commit(transaction, batch)
+        hand_over(transaction, batch)
 
-    monkeypatch.setattr(AtLeastOnce, "commit", sometimes)
+    monkeypatch.setattr(AtLeastOnce, "hand_over", sometimes)
     requests = harness.make_requests(300, seed=6)
     with run_worker() as worker:
         places: list[tuple[int, int]] = []
@@ -186,7 +186,7 @@ def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
     broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches are aborted at the last moment, when the lanes have processed the next one."""
-    commit, settle, process = AtLeastOnce.commit, Handover.settle, Lane.process
+    hand_over, settle, process = AtLeastOnce.hand_over, Handover.settle, Lane.process
     settling = threading.Event()
     seen: Counter[str] = Counter()
 
@@ -197,7 +197,7 @@ def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
             assert settling.wait(60)
             seen["dropped"] += seen["processed"] > before
             raise BatchAborted("planted")
-        commit(transaction, batch)
+        hand_over(transaction, batch)
 
     def told_settle(handover: Handover) -> Settled | None:
         settling.set()
@@ -209,7 +209,7 @@ def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
         seen["processed"] += 1
         return process(lane, records)
 
-    monkeypatch.setattr(AtLeastOnce, "commit", sometimes)
+    monkeypatch.setattr(AtLeastOnce, "hand_over", sometimes)
     monkeypatch.setattr(Handover, "settle", told_settle)
     monkeypatch.setattr(Lane, "process", counted)
     settings = settings.model_copy(update={"batch_records": 40})

@@ -11,7 +11,6 @@ from confluent_kafka.admin import AdminClient
 
 from service.errors import ProducerFailed
 from service.lanes.exactly_once import ExactlyOnce
-from service.lanes.membership import Membership
 from service.lanes.status import LanesStatus
 from service.lanes.transaction import MicroBatch
 from tests import lanes_harness as harness
@@ -86,22 +85,22 @@ def await_archived(archiver: RunningArchiver) -> None:
 
 def test_the_leader_dies_amid_a_transaction(jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time the leader of a facts partition that the transaction writes to; among them coordinators, too."""
-    commit, metadata = ExactlyOnce.commit, Membership.metadata
+    hand_over, send_offsets = ExactlyOnce.hand_over, ExactlyOnce._send_offsets
     written: list[int] = []
     armed: list[bool] = []
     killed: list[int] = []
 
     def committing(transaction: ExactlyOnce, batch: MicroBatch) -> None:
         written[:] = [record.partition for record in batch.outputs if record.topic == facts]
-        commit(transaction, batch)
+        hand_over(transaction, batch)
 
-    def amid(membership: Membership) -> object:
-        # Asked after the records were produced and before the offsets are sent.
+    def amid(transaction: ExactlyOnce, batch: MicroBatch) -> None:
+        # After the records were produced and before the offsets are sent.
         if armed and written:
             armed.clear()
             killed.append(admin.list_topics(facts, timeout=10).topics[facts].partitions[written[0]].leader)
             cluster.kill_node(killed[-1])
-        return metadata(membership)
+        send_offsets(transaction, batch)
 
     def replicated() -> bool:
         topics = admin.list_topics(timeout=10).topics.values()
@@ -111,8 +110,8 @@ def test_the_leader_dies_amid_a_transaction(jars: Path, tmp_path: Path, monkeypa
         deployment = Deployment(cluster.bootstrap, tmp_path, batch_records=25, transaction_timeout_seconds=60)
         facts = deployment.settings.facts_topic
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 3})
-        monkeypatch.setattr(ExactlyOnce, "commit", committing)
-        monkeypatch.setattr(Membership, "metadata", amid)
+        monkeypatch.setattr(ExactlyOnce, "hand_over", committing)
+        monkeypatch.setattr(ExactlyOnce, "_send_offsets", amid)
         worker = deployment.worker()
         worker.start()
         worker.wait_until(lambda now: len(now.lanes) == 4)

@@ -9,23 +9,37 @@ import pytest
 
 from service.errors import BatchAborted, ProducerFailed
 from service.lanes.handover import Handover, ProcessedBatch, Settled
-from service.lanes.transaction import MicroBatch
+from service.lanes.transaction import MicroBatch, Transaction
 
 BATCH, NEXT = ProcessedBatch("requests", {}), ProcessedBatch("requests", {})
 
 
-class Commits:
+class Commits(Transaction):
     """A transaction that ends as it is told to, once it is told."""
 
     def __init__(self) -> None:
         self.ends: queue.Queue[Exception | None] = queue.Queue()
         self.topics: list[str] = []
         self.threads: set[int] = set()
+        self.asking: list[str] = []
+        self.refusal: BatchAborted | None = None
 
     def open(self) -> None:
         """Nothing is left over."""
 
-    def commit(self, batch: MicroBatch) -> None:
+    def prepare(self) -> None:
+        self._ask("prepare")
+
+    def finish(self, batch: MicroBatch) -> None:
+        self._ask("finish")
+
+    def _ask(self, name: str) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        self.asking.append(name)
+        if self.refusal is not None:
+            raise self.refusal
+
+    def hand_over(self, batch: MicroBatch) -> None:
         self.threads.add(threading.get_ident())
         self.topics.append(batch.topic)
         end = self.ends.get(timeout=60)
@@ -51,6 +65,23 @@ def test_a_batch_is_under_way_until_it_is_settled_and_told_once() -> None:
     handover.close()
     assert commits.topics == ["requests", "requests"]
     assert threading.get_ident() not in commits.threads
+    assert commits.asking == ["prepare", "finish", "prepare"]
+
+
+def test_what_the_consumer_refuses_aborts_the_batch() -> None:
+    """Before anything is handed over, or after all was: it is told where the batch is settled."""
+    commits = Commits()
+    handover = Handover(commits)
+    commits.refusal = BatchAborted("expelled")
+    handover.begin(BATCH)
+    assert handover.settle() == Settled(BATCH, commits.refusal)
+    assert commits.topics == []
+    commits.refusal = None
+    handover.begin(NEXT)
+    commits.refusal = BatchAborted("rebalanced")
+    commits.ends.put(None)
+    assert handover.settle() == Settled(NEXT, commits.refusal)
+    handover.close()
 
 
 def test_what_ends_the_process_is_raised_where_it_is_settled() -> None:
