@@ -82,7 +82,7 @@ def _raise_cause(producer: Producer) -> None:
     `produce` says only that it did; a call about the transaction, which can do nothing any more, says why.
     """
     try:
-        producer.abort_transaction(0)
+        producer.abort_transaction(CALL_SECONDS)  # it waits for the thread that has found out and is yet to say so
     except KafkaException as exception:
         raise_if_fatal(exception.args[0])
 

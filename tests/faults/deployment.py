@@ -123,6 +123,15 @@ class Deployment:
         """The requests topic as lanes read it."""
         return harness.read_records(self.bootstrap, self.settings.requests_topic, self.layout.partitions)
 
+    def committed(self) -> int:
+        """The group's committed offsets, summed; those of a transaction that is not decided do not count."""
+        asked = [TopicPartition(self.settings.requests_topic, number) for number in range(self.layout.partitions)]
+        properties = {"group.id": self.settings.group_id, "isolation.level": "read_uncommitted"}
+        client = Consumer({"bootstrap.servers": self.bootstrap, "log_level": 3, **properties})
+        answers = client.committed(asked, timeout=30)
+        client.close()
+        return sum(max(0, answer.offset) for answer in answers)
+
     def await_processed(self, places: Iterable[tuple[int, int]], seconds: float = 60) -> None:
         """Wait until the group has committed past these partitions and offsets."""
         wanted: dict[int, int] = {}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from service import crash_points
 from service.cli import main
 
-vars(crash_points)["signal"] = SimpleNamespace(SIGKILL=signal.SIGSTOP)
+vars(crash_points)["signal"] = SimpleNamespace(SIGKILL=signal.SIGSTOP, pthread_kill=signal.pthread_kill)
 
 if __name__ == "__main__":
     sys.exit(main())
