@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
 from litehit.curves import Int64Array
 from litehit.jit import kernel
 from litehit.recency import Integer
+from litehit.scratch import Scratch
 from litehit.text_kernels import MOST_DIGITS, Bytes, put_integer
 
 _OPEN, _COMMA, _CLOSE = b"[,]"
 
-
-class _Scratch(threading.local):
-    """Room for a thread's last list."""
-
-    def __init__(self) -> None:
-        self._room = np.empty(0, np.uint8)
-
-    def room(self, count: int) -> Bytes:
-        """So many bytes."""
-        if count > len(self._room):
-            self._room = np.empty(2 * count, np.uint8)
-        return self._room
-
-
-_scratch = _Scratch()
+_scratch = Scratch(np.uint8)  # for a list's text
 
 
 def integers_json(values: Int64Array) -> bytes:

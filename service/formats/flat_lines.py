@@ -7,7 +7,6 @@ nothing here decides what is valid.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -16,24 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
+from litehit.scratch import Scratch
 from litehit.window import Window, records_in
 from service.formats import flat_kernel
 
-
-class _Scratch(threading.local):
-    """Room for the keys of a thread's last window: new memory costs more than the reading."""
-
-    def __init__(self) -> None:
-        self._room = np.empty(0, np.int64)
-
-    def keys(self, count: int) -> Int64Array:
-        """Room for so many keys."""
-        if count > len(self._room):
-            self._room = np.empty(count, np.int64)
-        return self._room
-
-
-_scratch = _Scratch()
+_scratch = Scratch(np.int64)  # for the keys of a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +61,7 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
     states = np.empty(lines, np.int8)
     values = np.empty((lines, len(integers) + 2 * len(strings)), np.int64)
     given = np.zeros((lines, len(names)), np.bool_)
-    found = _scratch.keys(flat_kernel.most_keys(len(text)))
+    found = _scratch.room(flat_kernel.most_keys(len(text)))
     firsts = np.empty(lines, np.int64)
     counts = np.empty(lines, np.int64)
     flat_kernel.read_lines(
