@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pydantic_core import ErrorDetails
 
@@ -15,6 +15,9 @@ from litehit.request import Request
 from litehit.window import Window
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import Reason
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class FormatError(InvalidRequest):
@@ -64,6 +67,14 @@ class PlainRequests(NamedTuple):
     left: Int64Array
 
 
+def or_error(read: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | FormatError:
+    """What a call gives, or the `FormatError` that it raises."""
+    try:
+        return read(*arguments, **named)
+    except FormatError as error:
+        return error
+
+
 class TraceFormat(Protocol):
     """One input format.
 
@@ -90,14 +101,7 @@ class TraceFormat(Protocol):
 
     def parse_many(self, records: Sequence[bytes], contexts: Sequence[RecordContext]) -> list[Content | FormatError]:
         """What `parse` makes of each of many records, the error in the place of what it refuses."""
-        return list(map(self.parse_or_error, records, contexts))
-
-    def parse_or_error(self, record: bytes, context: RecordContext) -> Content | FormatError:
-        """What `parse` makes of a record, or the error that it raises."""
-        try:
-            return self.parse(record, context)
-        except FormatError as error:
-            return error
+        return [or_error(self.parse, record, context) for record, context in zip(records, contexts, strict=True)]
 
     def read_plain(self, window: Window, instance_id: str | None) -> PlainRequests | None:
         """Read the plain records of a window at once, to what `parse` makes of each; None: it reads none so.

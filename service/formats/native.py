@@ -17,6 +17,7 @@ from service.formats.base import (
     RecordContext,
     TraceFormat,
     invalid_field,
+    or_error,
     refuse_no_text,
     shown,
     time_of,
@@ -67,15 +68,9 @@ class NativeFormat(TraceFormat):
         if self._naming.by_template:
             return super().parse_many(records, contexts)
         return [
-            self.parse_or_error(record, context) if event is None else self._request_or_error(event, context)
+            or_error(self.parse, record, context) if event is None else or_error(self._request, event, context)
             for record, context, event in zip(records, contexts, read_flat_events(records), strict=True)
         ]
-
-    def _request_or_error(self, event: EventFields, context: RecordContext) -> Request | FormatError:
-        try:
-            return self._request(event, context)
-        except FormatError as error:
-            return error
 
     def _request(self, event: EventFields, context: RecordContext) -> Request:
         return Request(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from typing import TypeVar
+
+from service.background import in_background
 
 T = TypeVar("T")
 
@@ -20,16 +21,8 @@ def bounded(call: Callable[[], T], seconds: float) -> T:
     Raises:
         NotReturned: it did neither in so many seconds; it may still do so later, when nobody listens.
     """
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(call())
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    # A daemon: a process that ends does not wait for a call that never returns.
-    threading.Thread(target=run, name="bounded-call", daemon=True).start()
+    # Its thread does not keep a process from ending, though the call may never return.
+    outcome = in_background("bounded-call", call)
     if not wait([outcome], seconds).done:
         raise NotReturned
     return outcome.result()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted
@@ -41,7 +40,7 @@ class ProcessedBatch:
 
     topic: str
     shares: Mapping[int, Share]
-    began: float = field(default_factory=time.monotonic)
+    began: float
 
     def micro_batch(self) -> MicroBatch:
         """What goes to Kafka."""

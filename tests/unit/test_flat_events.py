@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from litehit.request import Request
 from service.event_json import event_json
 from service.formats import FORMATS
-from service.formats.base import Content, FormatError, RecordContext
+from service.formats.base import Content, FormatError, RecordContext, or_error
 from service.formats.fast_event import EVENT_MEMBERS, EventFields
 from service.formats.flat_events import read_flat_events
 from tests.unit.test_fast_event import FULL, records
@@ -47,7 +47,7 @@ def comparable(content: Content | FormatError) -> Any:
 @example([PLAIN.replace(b"}", b',"input_len":3}'), PLAIN.replace(b"}", b',"keys":[5]}')])
 def test_many_records_are_read_as_one_by_one(listed: list[bytes]) -> None:
     contexts = [RecordContext("key", place, 7) for place in range(len(listed))]
-    expected = [NATIVE.parse_or_error(record, context) for record, context in zip(listed, contexts, strict=True)]
+    expected = [or_error(NATIVE.parse, record, context) for record, context in zip(listed, contexts, strict=True)]
     read = NATIVE.parse_many(listed, contexts)
     assert list(map(comparable, read)) == list(map(comparable, expected))
 

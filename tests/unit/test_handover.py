@@ -11,7 +11,7 @@ from service.errors import BatchAborted, ProducerFailed
 from service.lanes.handover import Handover, ProcessedBatch, Settled
 from service.lanes.transaction import MicroBatch, Transaction
 
-BATCH, NEXT = ProcessedBatch("requests", {}), ProcessedBatch("requests", {})
+BATCH, NEXT = ProcessedBatch("requests", {}, 1.0), ProcessedBatch("requests", {}, 2.0)
 
 
 class Commits(Transaction):
