@@ -44,13 +44,16 @@ class HitCurveProjector:
         return INFINITE if capacity_bytes < 0 else capacity_bytes // block_bytes
 
     @staticmethod
-    def capacities_blocks(capacities_bytes: Sequence[int] | NDArray[Any], block_bytes: int) -> Int64Array:
-        """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same."""
+    def capacities_blocks(capacities_bytes: Sequence[int] | NDArray[Any], block_bytes: int | Int64Array) -> Int64Array:
+        """`capacity_blocks` of K capacities in bytes: int64[K]; larger than any curve is cut to what gives the same.
+
+        A column of charges, int64[N, 1], gives a row for each: int64[N, K].
+        """
         try:
             exact = np.asarray(capacities_bytes, np.int64)
         except OverflowError:
             exact = np.asarray(capacities_bytes, object)
-        blocks: Int64Array = np.where(exact < 0, INFINITE, exact // block_bytes)
+        blocks: Int64Array = np.maximum(exact // block_bytes, INFINITE)  # less than no bytes are no block more
         return blocks if blocks.dtype == np.int64 else np.minimum(blocks, _MAX_BLOCKS).astype(np.int64)
 
     @staticmethod

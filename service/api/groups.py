@@ -54,12 +54,6 @@ class Groups:
         return np.array([key.block_bytes for key in self.keys], np.int64)
 
     @cached_property
-    def charges(self) -> tuple[list[int], Int64Array]:
-        """The charges that occur, and the place of each key's among them: int64[G]."""
-        charges, places = np.unique(self.block_bytes, return_inverse=True)
-        return charges.tolist(), places
-
-    @cached_property
     def of_instance(self) -> Mapping[str, Sequence[int]]:
         """The numbers of each instance's keys."""
         numbers: dict[str, list[int]] = {}
@@ -68,9 +62,10 @@ class Groups:
         return numbers
 
     @cached_property
-    def instance_starts(self) -> Int64Array:
-        """The first number of each instance, in the order of `of_instance`: int64[I]."""
-        return np.array([numbers[0] for numbers in self.of_instance.values()], np.int64)
+    def instance_places(self) -> Int64Array:
+        """The place of each key's instance in the order of `of_instance`: int64[G]."""
+        sizes = [len(numbers) for numbers in self.of_instance.values()]
+        return np.repeat(np.arange(len(sizes)), np.array(sizes, np.int64))
 
     def including(self, keys: Sequence[GroupKey]) -> Groups:
         """With further keys; itself where it has them all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from litehit.curves import Int64Array
+from litehit.jit import interpreted
+from litehit.summary_kernels import COUNTS, RATES, summarise
 from service.api.groups import Groups
 
 Integers: TypeAlias = NDArray[Any]
@@ -26,12 +28,14 @@ class InstanceSums:
 
     Attributes:
         instance_ids: I ids, ascending.
-        starts: int64[I], the first group of each; None where each has one.
+        rows: int64[N], for each group the row of its instance, from 1; 0 for one that counts in the total alone.
+        worths: integers[N], tokens of a block of each group.
         requests, input_tokens, ceiling_blocks, ceiling_tokens: integers[1 + I].
     """
 
     instance_ids: tuple[str, ...]
-    starts: Int64Array | None
+    rows: Int64Array
+    worths: Integers
     requests: Integers
     input_tokens: Integers
     ceiling_blocks: Integers
@@ -46,59 +50,58 @@ class InstanceSums:
             sum(ceiling * size for ceiling, size in zip(ceilings.tolist(), sizes.tolist(), strict=True)),
         )
         dtype = np.int64 if most < _EXACT_IN_FLOATS else object
-        starts = None if len(groups.of_instance) == len(groups) else groups.instance_starts
-        blocks = ceilings.astype(dtype)
-        counted = np.array([requests, input_tokens, blocks, blocks * sizes], dtype).T
-        return cls(tuple(groups.of_instance), starts, *_summed(counted, starts).T)
+        blocks, worths = ceilings.astype(dtype), sizes.astype(dtype)
+        rows = groups.instance_places + 1
+        sums = np.zeros((1 + len(groups.of_instance), 4), dtype)
+        counted = np.array([requests, input_tokens, blocks, blocks * worths], dtype).T
+        np.add.at(sums, rows, counted)
+        sums[0] = counted.sum(axis=0)
+        return cls(tuple(groups.of_instance), rows, worths, *np.ascontiguousarray(sums.T))
 
     @cached_property
-    def of_tokens(self) -> Integers:
-        """What hit tokens are divided by for a hit rate: integers[1 + I, 1]; 1 instead of 0, of which none is hit."""
-        divisors: Integers = np.maximum(self.input_tokens, 1)[:, np.newaxis]
-        return divisors
+    def begins(self) -> Sequence[str]:
+        """How the summary of each row begins, up to its capacities: 1 + I texts of JSON."""
+        counted = zip(self.requests.tolist(), self.input_tokens.tolist(), strict=True)
+        return [f'{{"requests":{requests},"total_input_tokens":{tokens}' for requests, tokens in counted]
 
     @cached_property
-    def of_ceiling(self) -> Integers:
-        """The same for the share of the ceiling."""
-        divisors: Integers = np.maximum(self.ceiling_tokens, 1)[:, np.newaxis]
-        return divisors
-
-    @cached_property
-    def has_no_ceiling(self) -> Integers:
-        """1 where the ceiling is 0, else 0: integers[1 + I, 1]."""
-        flags: Integers = (self.ceiling_tokens == 0).astype(self.dtype)[:, np.newaxis]
-        return flags
-
-    @cached_property
-    def numerals(self) -> Sequence[Sequence[str]]:
-        """Requests, tokens, blocks, tokens and hit rates of the ceilings, as JSON: 1 + I texts of each."""
-        rates = self.ceiling_tokens / self.of_tokens[:, 0]
-        columns = (self.requests, self.input_tokens, self.ceiling_blocks, self.ceiling_tokens, rates)
-        return [to_json(column.tolist()).decode()[1:-1].split(",") for column in columns]
+    def ends(self) -> Sequence[str]:
+        """How it ends, behind the last rate: likewise, with a comma behind all instances but the last."""
+        ceilings = zip(self.ceiling_blocks.tolist(), self.ceiling_tokens.tolist(), strict=True)
+        rates = to_json((self.ceiling_tokens / np.maximum(self.input_tokens, 1)).tolist()).decode()[1:-1].split(",")
+        names = ["}", *(f',"instance_id":{to_json(instance_id).decode()}}},' for instance_id in self.instance_ids)]
+        names[-1] = names[-1].rstrip(",")
+        return [
+            f']}},"ceiling":{{"hit_blocks":{blocks},"hit_tokens":{tokens},"hit_rate":{rate}}}{name}'
+            for (blocks, tokens), rate, name in zip(ceilings, rates, names, strict=True)
+        ]
 
     @property
     def dtype(self) -> Any:
         """The type of its numbers, which does for all that is added up to them."""
         return self.requests.dtype
 
-    def summed(self, of_groups: Integers) -> Integers:
-        """Numbers of N groups, added up: integers[1 + I, M] for integers[N, M]."""
-        return _summed(of_groups, self.starts)
+    def summarised(self, hits: Int64Array) -> tuple[Integers, NDArray[np.float64]]:
+        """Counts and rates of hit blocks, int64[N, 2 K]: integers[1 + I, 4 K] and float64[1 + I, 3 K].
 
-    def chosen(self, instance_ids: Sequence[str]) -> tuple[InstanceSums, list[int]]:
-        """The same of other instances, some without a fact, and the row of each, -1 for one that is not here."""
-        rows = [0, *(self._rows.get(instance_id, -1) for instance_id in instance_ids)]
+        See `litehit.summary_kernels` for which they are.
+        """
+        slots = hits.shape[1] // 2
+        counts = np.zeros((len(self.requests), COUNTS * slots), self.dtype)
+        rates = np.empty((len(self.requests), RATES * slots))
+        add_up = summarise if self.dtype == np.int64 else interpreted(summarise)
+        exact = hits.astype(self.dtype, copy=False)
+        add_up(self.rows, exact, self.worths, self.input_tokens, self.ceiling_tokens, counts, rates)
+        return counts, rates
+
+    def chosen(self, instance_ids: Sequence[str]) -> InstanceSums:
+        """The same of other instances, some without a fact; the total stays."""
+        known = {instance_id: row for row, instance_id in enumerate(self.instance_ids, 1)}
+        before = [0, *(known.get(instance_id, -1) for instance_id in instance_ids)]
+        rows = np.zeros(len(self.requests) + 1, np.int64)  # the last is that of instances without a fact
+        rows[before] = np.arange(len(before))
         sums = (
-            np.append(one, np.zeros(1, self.dtype))[rows]
+            np.append(one, np.zeros(1, self.dtype))[before]
             for one in (self.requests, self.input_tokens, self.ceiling_blocks, self.ceiling_tokens)
         )
-        return InstanceSums(tuple(instance_ids), None, *sums), rows
-
-    @cached_property
-    def _rows(self) -> Mapping[str, int]:
-        return {instance_id: place for place, instance_id in enumerate(self.instance_ids, 1)}
-
-
-def _summed(of_groups: Integers, starts: Int64Array | None) -> Integers:
-    by_instance = of_groups if starts is None else np.add.reduceat(of_groups, starts, axis=0)
-    return np.concatenate([of_groups.sum(axis=0, keepdims=True), by_instance])
+        return InstanceSums(tuple(instance_ids), rows[self.rows], self.worths, *sums)
