@@ -19,6 +19,7 @@ from service.archive.segment_writer import encode
 from service.archive.tail import OpenTail, Sealed, SegmentLimits
 from service.crash_points import CrashPoint, crash_point
 from service.metrics import ArchiveMetrics
+from service.stagger import first_wait
 
 _log = structlog.get_logger()
 
@@ -52,7 +53,7 @@ class PartitionArchive:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.chain = chain
-        self.tail = OpenTail(next_offset, limits, clock)
+        self.tail = OpenTail(next_offset, limits, clock, first_wait(limits.seconds, chain.partition))
         self.last_fact_time_ns: int | None = None
         self._catalog = catalog
         self._store = catalog.store
@@ -206,7 +207,7 @@ class PartitionArchive:
         self._add(facts, sum(len(value or b"") for value in fetched.values))
 
     def _add(self, facts: ArchivedFacts, size_bytes: int) -> None:
-        self.tail.append(facts.to_table(), size_bytes)
+        self.tail.append(facts.table, size_bytes)
         latest = int(facts.facts.timestamps_ns.max())
         self.last_fact_time_ns = latest if self.last_fact_time_ns is None else max(self.last_fact_time_ns, latest)
         self._metrics.consumed(self.chain.partition, len(facts))

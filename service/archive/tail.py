@@ -61,6 +61,7 @@ class OpenTail:
         base_offset: where the last segment ends.
         limits: when it becomes a segment.
         clock: seconds that never go back.
+        first_seconds: instead of the limits' seconds until it has become a segment for the first time.
 
     Attributes:
         base_offset: first offset of the segment it will be.
@@ -68,9 +69,12 @@ class OpenTail:
         gap_end: the offsets from the base to here can't be had any more; None where nothing is missing.
     """
 
-    def __init__(self, base_offset: int, limits: SegmentLimits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, base_offset: int, limits: SegmentLimits, clock: Callable[[], float], first_seconds: float
+    ) -> None:
         self._limits = limits
         self._clock = clock
+        self._seconds = first_seconds
         self._start(base_offset, base_offset)
 
     def _start(self, base_offset: int, end_offset: int, gap_end: int | None = None) -> None:
@@ -114,7 +118,7 @@ class OpenTail:
     @property
     def due(self) -> bool:
         """What is not sealed should become a segment now."""
-        return self.full or (self._rows > 0 and self._clock() - self._opened >= self._limits.seconds)
+        return self.full or (self._rows > 0 and self._clock() - self._opened >= self._seconds)
 
     def append(self, table: pa.Table, size_bytes: int) -> None:
         """Add facts (of `FACT_SCHEMA`, at least one, past all before) that came in as so many bytes."""
@@ -142,6 +146,7 @@ class OpenTail:
         """The part that is sealed already, or else all of it (at least one fact)."""
         if self._sealed is None:
             self._sealed = Sealed(self.base_offset, self.end_offset, self.gap_end, self.table(), self._size_bytes)
+            self._seconds = self._limits.seconds
             self._open()
         return self._sealed
 

@@ -19,8 +19,11 @@ from service.lanes.snapshots import Snapshots
 from service.lanes.status import SnapshotStatus
 from service.metrics import LanesMetrics
 from service.settings import Settings
+from service.stagger import first_wait
 
 log = structlog.get_logger()
+
+_SHIFT = 0.3
 
 
 @dataclass(slots=True)
@@ -31,11 +34,13 @@ class _Course:
         newest: what a restart would go on from.
         tried_at: when a snapshot was last taken, or the lane began; monotonic seconds.
         tried_offset: the lane's next offset then.
+        wait: seconds from then to the next, if nothing else makes it due.
     """
 
     newest: SnapshotStatus | None
     tried_at: float
     tried_offset: int
+    wait: float
 
 
 class Snapshotter:
@@ -64,7 +69,9 @@ class Snapshotter:
         newest = None if snapshot is None else SnapshotStatus(snapshot.next_offset, snapshot.taken_at)
         # Until there is a snapshot, a changed registry would not be noticed: the first is due at once.
         tried_at = -math.inf if snapshot is None else time.monotonic()
-        self._courses[lane.partition] = _Course(newest, tried_at, lane.next_offset)
+        # Not when the archive, which begins with the lanes, writes this partition's segment.
+        wait = first_wait(self._settings.snapshot_seconds, lane.partition, _SHIFT)
+        self._courses[lane.partition] = _Course(newest, tried_at, lane.next_offset, wait)
 
     def newest(self, partition: int) -> SnapshotStatus | None:
         """The newest snapshot of a lane that is known to be in the store."""
@@ -99,12 +106,14 @@ class Snapshotter:
         return self._is_new(lane) and (
             # Until a snapshot says from where on facts are charged otherwise, a crash would forget it.
             lane.is_recharged
-            or time.monotonic() - course.tried_at >= self._settings.snapshot_seconds
+            or time.monotonic() - course.tried_at >= course.wait
             or lane.next_offset - course.tried_offset >= self._settings.snapshot_records
         )
 
     def _take(self, lane: Lane) -> None:
         course = self._courses[lane.partition]
+        if math.isfinite(course.tried_at):  # all lanes' first ones may be due at once, so they don't count
+            course.wait = self._settings.snapshot_seconds
         began = time.monotonic()
         frozen = lane.freeze()  # 1.
         course.tried_at, course.tried_offset = time.monotonic(), lane.next_offset
