@@ -12,7 +12,7 @@ import pydantic_core
 from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
-from litehit.facts_text import facts_text
+from litehit.facts_text import columns_of_text, facts_text
 from litehit.text_kernels import texts_of
 from schemas.fact import RequestFact
 
@@ -74,6 +74,15 @@ class FactBatch:
         text, ends = facts_text(self, _JSON_GLUE, _json_strings)
         written = text.tobytes()
         return [written[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+
+    @classmethod
+    def from_json(cls, values: Sequence[bytes]) -> FactBatch | None:
+        """Facts that `to_json` has written; None where one is written otherwise, even if it is valid, or is no fact.
+
+        So it is where an id is not in plain ASCII. One fact of more than `MAX_INPUT_TOKENS` is none.
+        """
+        columns = columns_of_text(values, _JSON_GLUE)
+        return None if columns is None else cls(*columns)
 
     @classmethod
     def from_facts(cls, facts: Sequence[RequestFact]) -> FactBatch:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from litehit.curves import Int64Array
+from litehit.curves import FlatCurves, Int64Array
+from litehit.facts_reading_kernel import PADDING, most_segments, read_facts
 from litehit.facts_text_kernel import most_bytes, write_facts
+from litehit.request import MAX_INPUT_TOKENS
 from litehit.text_kernels import Bytes, Texts, texts_of
 
 if TYPE_CHECKING:
@@ -48,3 +51,42 @@ def facts_text(
         curves.offsets,
     )
     return out[: ends[-1] if len(ends) else 0], ends
+
+
+class FactColumns(NamedTuple):
+    """R facts; the fields are those of `FactBatch`."""
+
+    trace_ids: list[str]
+    instance_ids: list[str]
+    timestamps_ns: Int64Array
+    input_token_lens: Int64Array
+    block_size_tokens: Int64Array
+    block_bytes: Int64Array
+    hit_curves: FlatCurves
+
+
+def columns_of_text(facts: Sequence[bytes], glue: Texts) -> FactColumns | None:
+    """The inverse of `facts_text` for R facts that it has written; None where one is not valid, or written otherwise.
+
+    Only ids in plain ASCII are read.
+    """
+    text = b"".join((*facts, bytes(PADDING)))
+    ends = np.fromiter(accumulate(map(len, facts)), np.int64, len(facts))
+    bounds, numbers = np.empty((len(facts), 4), np.int64), np.empty((len(facts), 4), np.int64)
+    starts, runs = (np.empty(most_segments(len(text)), np.int64) for _ in range(2))
+    offsets = np.empty(len(facts) + 1, np.int64)
+    array = np.frombuffer(text, np.uint8)
+    if not read_facts(array, ends, *glue, bounds, numbers, starts, runs, offsets, MAX_INPUT_TOKENS):
+        return None
+    trace, trace_end, instance, instance_end = bounds.T.tolist()
+    times, lengths, block_tokens, block_bytes = np.ascontiguousarray(numbers.T)
+    segments = offsets[-1]
+    return FactColumns(
+        [text[low:high].decode("ascii") for low, high in zip(trace, trace_end, strict=True)],
+        [text[low:high].decode("ascii") for low, high in zip(instance, instance_end, strict=True)],
+        times,
+        lengths,
+        block_tokens,
+        block_bytes,
+        FlatCurves(starts[:segments].copy(), runs[:segments].copy(), offsets),
+    )

@@ -62,7 +62,7 @@ class ApiArchive:
         offsets = np.arange(first, first + len(facts))
         self._ends[chain] = first + len(facts)
         rows = ArchivedFacts(facts, offsets, offsets)
-        self._tails.setdefault(chain, []).append(rows.to_table())
+        self._tails.setdefault(chain, []).append(rows.table)
         self.listener.appended(chain, rows)
 
     def publish(self, chain: ChainKey) -> None:

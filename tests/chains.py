@@ -25,7 +25,7 @@ def put(store: Store, base: int, end: int, gap_end: int | None = None, chain: Ch
     facts = made_facts(end - first, first)
     index = np.array([offset - first for offset in held])
     facts = ArchivedFacts(facts.facts.select(index), facts.fact_offsets[index], facts.source_offsets[index])
-    table = facts.to_table()
+    table = facts.table
     info = describe(chain, base, end, table, gap_end)
     store.create(info.path, encode(info, table))
     return info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class OpenTail:
     @property
     def end_offset(self) -> int:
         """Behind the last fact."""
-        return self.tables[-1]["fact_offset"][-1].as_py() + 1 if self.tables else self.base_offset
+        return _last_offset(self.tables[-1]) + 1 if self.tables else self.base_offset
 
 
 class OpenFacts:
@@ -54,17 +55,25 @@ class OpenFacts:
         """See `FactListener.appended`."""
         with self._changing:
             tail = self._tails.get(chain, OpenTail())
-            self._tails = {**self._tails, chain: OpenTail(tail.base_offset, (*tail.tables, rows.to_table()))}
+            self._tails = {**self._tails, chain: OpenTail(tail.base_offset, (*tail.tables, rows.table))}
 
     def published(self, info: SegmentInfo) -> None:
         """See `FactListener.published`."""
         with self._changing:
             tables = self._tails.get(info.chain, OpenTail()).tables
-            rest = (table.filter(pc.field("fact_offset") >= info.end_offset) for table in tables)
-            tail = OpenTail(info.end_offset, tuple(table for table in rest if table.num_rows))
-            self._tails = {**self._tails, info.chain: tail}
+            # The archiver waits to add to the tail meanwhile, so of many tables only one is looked into.
+            first = bisect_right(tables, info.end_offset - 1, key=_last_offset)
+            rest = list(tables[first:])
+            if rest:
+                rest[0] = rest[0].filter(pc.field("fact_offset") >= info.end_offset)
+            self._tails = {**self._tails, info.chain: OpenTail(info.end_offset, tuple(rest))}
 
     def tail_dropped(self, chain: ChainKey) -> None:
         """See `FactListener.tail_dropped`."""
         with self._changing:
             self._tails = {**self._tails, chain: OpenTail(self._tails.get(chain, OpenTail()).base_offset)}
+
+
+def _last_offset(table: pa.Table) -> int:
+    offset: int = table["fact_offset"][-1].as_py()
+    return offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +36,7 @@ FACT_SCHEMA = pa.schema(
 """A segment's columns: those of the facts CSV, then the fact's own offset and its request's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ArchivedFacts:
     """R facts of one facts partition, in offset order.
 
@@ -52,7 +53,8 @@ class ArchivedFacts:
     def __len__(self) -> int:
         return len(self.fact_offsets)
 
-    def to_table(self) -> pa.Table:
+    @cached_property
+    def table(self) -> pa.Table:
         """The facts as an Arrow table of `FACT_SCHEMA`; numbers are not copied."""
         facts, curves = self.facts, self.facts.hit_curves
         segments = pa.StructArray.from_arrays(
@@ -75,7 +77,7 @@ class ArchivedFacts:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> ArchivedFacts:
-        """The inverse of `to_table`."""
+        """The inverse of `table`."""
 
         def numbers(name: str) -> Int64Array:
             column: Int64Array = table[name].to_numpy()

@@ -61,7 +61,7 @@ class Scene:
         self.follower = StoreFollower(Catalog(self.store, CHAIN.topic), self.index, follow_seconds=60)
 
     def publish(self, facts: Sequence[RequestFact], base: int, chain: ChainKey = CHAIN) -> SegmentInfo:
-        table = rows_of(facts, base).to_table()
+        table = rows_of(facts, base).table
         info = describe(chain, base, base + len(facts), table)
         self.store.create(info.path, encode(info, table))
         return info

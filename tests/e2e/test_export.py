@@ -25,7 +25,7 @@ def archive(tmp_path: Path) -> Path:
     folder = tmp_path / "store"
     store = open_store(str(folder))
     for base in (0, 10, 20):
-        table = made_facts(10, base).to_table()
+        table = made_facts(10, base).table
         info = describe(ChainKey("litehit.facts", "g", 0), base, base + 10, table)
         store.create(info.path, encode(info, table))
     return folder

@@ -20,7 +20,7 @@ OLD, NEW = ChainKey("facts", "z-old", 0), ChainKey("facts", "a-new", 0)
 
 
 def put(store: Store, chain: ChainKey, base: int, rows: int) -> SegmentInfo:
-    table = made_facts(rows, base).to_table()
+    table = made_facts(rows, base).table
     info = describe(chain, base, base + rows, table)
     store.create(info.path, encode(info, table))
     return info
@@ -91,7 +91,7 @@ def test_a_replaced_segment_is_removed_and_added() -> None:
 
 def merge(store: Store, chain: ChainKey, base: int, rows: int) -> SegmentInfo:
     """Put a segment in the place of the one that has its base."""
-    table = made_facts(rows, base).to_table()
+    table = made_facts(rows, base).table
     info = describe(chain, base, base + rows, table, archived_ns=1)
     (listed,) = [file for file in store.list() if file.path == info.path]
     store.replace(info.path, encode(info, table), listed.version)

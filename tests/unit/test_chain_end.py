@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def put(store: Store, base: int) -> SegmentInfo:
-    table = made_facts(10, base).to_table()
+    table = made_facts(10, base).table
     info = describe(KEY, base, base + 10, table)
     store.create(info.path, encode(info, table))
     return info

@@ -88,7 +88,7 @@ def test_what_expired_needs_no_facts_to_be_deleted_for(store: Store) -> None:
 
 def over_the_end(store: Store, base: int, end: int, markers: int = 2) -> SegmentInfo:
     """A segment that another archiver, which slept, publishes from a base within the chain."""
-    table = made_facts(end - base, base).to_table()
+    table = made_facts(end - base, base).table
     info = describe(CHAIN, base, end + markers, table)
     store.create(info.path, encode(info, table))
     return info
@@ -98,7 +98,7 @@ def whole_facts(store: Store, *ends: int) -> list[SegmentInfo]:
     """Segments with a fact on every offset, the first two merged."""
     base = 0
     for end in ends:
-        table = made_facts(end - base, base).to_table()
+        table = made_facts(end - base, base).table
         info = describe(CHAIN, base, end, table)
         store.create(info.path, encode(info, table))
         base = end

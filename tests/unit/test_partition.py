@@ -379,8 +379,8 @@ def test_a_tail_is_dropped_with_what_is_being_written(store: Store) -> None:
 
 def test_another_archivers_other_facts_are_an_error(store: Store) -> None:
     bench = Bench(store)
-    other = made_facts(3, first_offset=100).to_table()
-    other = other.set_column(7, other.schema.field(7), made_facts(3).to_table()["fact_offset"])
+    other = made_facts(3, first_offset=100).table
+    other = other.set_column(7, other.schema.field(7), made_facts(3).table["fact_offset"])
     info = describe(CHAIN, 0, 3, other)
     store.create(info.path, encode(info, other))
     bench.archive.consume(fetched(range(5)))
@@ -525,7 +525,7 @@ def test_what_reached_over_the_end_is_not_lost_when_the_archiver_dies_of_it(stor
     awake = Bench(store, rows=10)
     awake.archive.consume(fetched(range(30)))
     merge(store, 0, 30)
-    table = made_facts(25, 20).to_table()
+    table = made_facts(25, 20).table
     put_info = describe(CHAIN, 20, 50, table)
     store.create(put_info.path, encode(put_info, table))
     assert [overlap.segment for overlap in chain_of(store).overlaps] == [put_info]

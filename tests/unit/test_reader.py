@@ -28,7 +28,7 @@ INSTANCES = st.none() | st.sets(st.sampled_from(["model-0", "model-1", "model-2"
 
 
 def put(store: Store, chain: ChainKey, base: int, rows: int) -> SegmentInfo:
-    table = made_facts(rows, base).to_table()
+    table = made_facts(rows, base).table
     info = describe(chain, base, base + rows, table)
     store.create(info.path, encode(info, table))
     return info
@@ -138,7 +138,7 @@ def test_a_damaged_segment_is_not_left_out_silently(tmp_path: Path) -> None:
 def merge(store: Store, base: int, end: int) -> None:
     """Merge the segments between two offsets, as a compaction does."""
     parts = [file for file in store.list() if base <= int(Path(file.path).stem) < end]
-    table = made_facts(end - base, base).to_table()
+    table = made_facts(end - base, base).table
     info = describe(CHAIN, base, end, table, archived_ns=1)
     store.replace(info.path, encode(info, table), parts[0].version)
     for part in parts[1:]:

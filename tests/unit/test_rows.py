@@ -34,7 +34,7 @@ def expected(facts: list[RequestFact]) -> list[tuple[object, ...]]:
 @given(facts_lists)
 def test_of_a_batch_and_of_a_table(facts: list[RequestFact]) -> None:
     assert listed(FactRows.of(FactBatch.from_facts(facts))) == expected(facts)
-    table = rows_of(facts, 0).to_table()
+    table = rows_of(facts, 0).table
     at = table.schema.get_field_index("instance_id")
     table = table.set_column(at, "instance_id", table["instance_id"].dictionary_encode())
     assert listed(FactRows.from_table(table)) == expected(facts)

@@ -23,7 +23,7 @@ CHAIN = ChainKey("litehit.facts", "Gen-1_x", 3)
 
 
 def put(store: Store, facts: ArchivedFacts, chain: ChainKey = CHAIN) -> SegmentInfo:
-    table = facts.to_table()
+    table = facts.table
     info = describe(chain, int(facts.fact_offsets[0]), int(facts.fact_offsets[-1]) + 1, table)
     store.create(info.path, encode(info, table))
     return info
@@ -46,7 +46,7 @@ def test_facts_come_back_from_a_segment(facts: ArchivedFacts) -> None:
 
 @given(archived_facts(min_size=2))
 def test_a_slice_of_a_table_is_the_slice_of_its_facts(facts: ArchivedFacts) -> None:
-    part = ArchivedFacts.from_table(facts.to_table().slice(1))
+    part = ArchivedFacts.from_table(facts.table.slice(1))
     assert list(part.facts) == list(facts.facts)[1:]
     assert part.facts.hit_curves.offsets[0] == 0
 
@@ -106,10 +106,10 @@ def test_duckdb_sums_a_segment_as_the_projector_does(tmp_path_factory: pytest.Te
 
 def broken(facts: ArchivedFacts, **metadata: str) -> bytes:
     """A segment whose metadata says something else."""
-    info = describe(CHAIN, 0, len(facts), facts.to_table())
+    info = describe(CHAIN, 0, len(facts), facts.table)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, FACT_SCHEMA, store_schema=False) as writer:
-        writer.write_table(facts.to_table())
+        writer.write_table(facts.table)
         writer.add_key_value_metadata(info.metadata() | {f"litehit.{key}": value for key, value in metadata.items()})
     return bytes(sink.getvalue())
 
@@ -150,7 +150,7 @@ def test_other_parquet_files_and_other_columns_are_refused() -> None:
         read_info(store, path)
 
     other = replace(CHAIN, partition=4)
-    table = made_facts(3).to_table()
+    table = made_facts(3).table
     info = describe(other, 0, 3, table)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.drop_columns(["source_offset"]).schema) as writer:
@@ -178,7 +178,7 @@ def test_a_damaged_file_is_named() -> None:
 
 def test_a_gap_is_in_the_metadata_and_read_back() -> None:
     store = open_store("memory://")
-    table = made_facts(5, first_offset=47).to_table()
+    table = made_facts(5, first_offset=47).table
     info = describe(CHAIN, 40, 52, table, gap_end=47)
     store.create(info.path, encode(info, table))
     assert read_info(store, info.path) == info
@@ -197,7 +197,7 @@ def test_a_segment_whose_facts_were_removed_says_how_many_and_has_no_rows() -> N
 
 def test_a_merged_segment_says_when_its_facts_came() -> None:
     store = open_store("memory://")
-    table = made_facts(5).to_table()
+    table = made_facts(5).table
     info = describe(CHAIN, 0, 5, table, archived_ns=7)
     store.create(info.path, encode(info, table))
     assert read_info(store, info.path).archived_ns == 7
@@ -206,7 +206,7 @@ def test_a_merged_segment_says_when_its_facts_came() -> None:
 def test_every_flipped_bit_of_the_data_is_noticed() -> None:
     """By the checksums of Parquet's pages: compressed numbers may decode to other numbers without any complaint."""
     facts = made_facts(200)
-    whole = bytes(encode(describe(CHAIN, 0, 200, facts.to_table()), facts.to_table()))
+    whole = bytes(encode(describe(CHAIN, 0, 200, facts.table), facts.table))
     file = pq.ParquetFile(pa.BufferReader(whole))
     expected = read_back(whole)
     for column in range(file.metadata.num_columns):

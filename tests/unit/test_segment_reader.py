@@ -31,7 +31,7 @@ def _row_groups_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def publish(store: LocalStore, count: int) -> SegmentInfo:
-    table = rows_of(FACTS[:count], 0).to_table()
+    table = rows_of(FACTS[:count], 0).table
     info = describe(CHAIN, 0, count, table)
     (store.root / info.path).unlink(missing_ok=True)
     store.create(info.path, encode(info, table))
@@ -97,7 +97,7 @@ def test_a_file_that_is_gone_or_none(store: LocalStore) -> None:
 )
 def test_numbers_that_sums_could_not_hold_are_refused(store: LocalStore, field: str, value: int) -> None:
     changes = {field: value} if field == "input_token_len" else {"hit_curve": ((1, value),)}
-    table = rows_of([FACTS[0], FACTS[1].model_copy(update=changes)], 0).to_table()
+    table = rows_of([FACTS[0], FACTS[1].model_copy(update=changes)], 0).table
     info = describe(CHAIN, 0, 2, table)
     store.create(info.path, encode(info, table))
     with pytest.raises(SegmentError, match=rf"{info.path}: a fact has {field} {value}, which no request has .* put"):

@@ -11,7 +11,7 @@ from service.archive.segment_writer import encode
 from tests.archive_facts import made_facts
 
 CHAIN = ChainKey("litehit.facts", "g1", 0)
-FACTS = made_facts(40).to_table()
+FACTS = made_facts(40).table
 INFO = describe(CHAIN, 0, 40, FACTS)
 
 

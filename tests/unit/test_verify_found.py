@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def publish(store: Store) -> SegmentInfo:
-    table = made_facts(COUNT).to_table()
+    table = made_facts(COUNT).table
     info = describe(CHAIN, 0, COUNT, table)
     store.create(info.path, encode(info, table))
     return info
@@ -101,7 +101,7 @@ def test_a_record_without_its_request_is_found(source: bytes | None) -> None:
 
 def test_an_accepted_gap_is_a_gap_where_it_stands(store: Store) -> None:
     first = publish(store)
-    table = made_facts(2, COUNT + 5).to_table()
+    table = made_facts(2, COUNT + 5).table
     behind = describe(first.chain, first.end_offset, COUNT + 7, table, gap_end=COUNT + 5)
     store.create(behind.path, encode(behind, table))
     items = list(read(store))

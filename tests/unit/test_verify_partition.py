@@ -70,7 +70,7 @@ class World:
         fetched = FetchedFacts(
             [fact.offset for fact in facts], [fact.value for fact in facts], [source_header(f.headers) for f in facts]
         )
-        table = decode(fetched, 2).to_table()
+        table = decode(fetched, 2).table
         info = describe(KEY, base, end, table, gap_end)
         self.store.create(info.path, encode(info, table))
 
