@@ -8,9 +8,11 @@ All rows are measured in one run, in turns, over the same records:
 - decode: the same, each value through the pydantic model, its keys to an array;
 - lanes: the whole worker with transactions; at_least_once: the same worker without;
 - binary_floor, binary_lanes: floor and lanes over the same requests as protobuf messages;
-- freshness: from a record's publishing to a /query that counts it, at half the lanes' rate (`--share`), all roles in
-  one process, once it has run for so long that what is compiled at first use is;
-- memory: that process's resident size over the time of the freshness row (`--minutes` makes it longer), and its slope.
+- freshness: from a record's publishing to a /query that counts it, at half the lanes' rate (`--share`), the lanes in
+  one process and the archive with the API in another, once these have run for so long that what is compiled at first
+  use is;
+- memory: the resident sizes of both over the time of the freshness row (`--minutes` makes it longer), and the slope of
+  their sum.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -145,20 +148,44 @@ def run_lanes(settings: Settings, bootstrap: str, registry: Registry, total: int
         return (count - first) / (time.perf_counter() - begin)
 
 
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The processes that one would run on Kafka.
+
+    Attributes:
+        url: where the API answers.
+        processes: process ids, by what they do.
+    """
+
+    url: str
+    processes: Mapping[str, int]
+
+
 @contextmanager
-def serving(bootstrap: str, registry: Path, store: Path, group: str) -> Iterator[tuple[str, int]]:
-    """All roles in a process of their own: its URL and process id."""
+def deployed(bootstrap: str, registry: Path, store: Path, group: str) -> Iterator[Deployment]:
+    """The lanes in one process, the archive and the API in another, ready."""
+    with (
+        _serving("lanes", bootstrap, store, group, "--registry", str(registry)) as (_, lanes),
+        _serving("archive,api", bootstrap, store, group) as (url, sidecar),
+    ):
+        yield Deployment(url, {"lanes": lanes, "sidecar": sidecar})
+
+
+@contextmanager
+def _serving(roles: str, bootstrap: str, store: Path, group: str, *more: str) -> Iterator[tuple[str, int]]:
+    """A process with some roles: its URL and process id."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", "service.cli", "serve", "--bootstrap", bootstrap, "--registry", str(registry)]
-    command += ["--store", str(store), "--port", str(port)]
+    command = [sys.executable, "-m", "service.cli", "serve", "--roles", roles, "--bootstrap", bootstrap]
+    command += ["--store", str(store), "--port", str(port), *more]
     environment = {"LITEHIT_GROUP_ID": group, "LITEHIT_TRANSACTIONAL_ID": group, **_topics(group), "PATH": ""}
-    with (store.parent / "serve.log").open("w") as log:
+    log_file = store.parent / f"serve-{roles}.log"
+    with log_file.open("w") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
             url = f"http://127.0.0.1:{port}"
             while not _ready(url):
                 if process.poll() is not None:
-                    raise RuntimeError((store.parent / "serve.log").read_text()[-2000:])
+                    raise RuntimeError(log_file.read_text()[-2000:])
                 time.sleep(0.1)
             yield url, process.pid
         finally:
@@ -188,7 +215,7 @@ def _resident_mb(pid: int) -> float:
     return pages * 4096 / 2**20
 
 
-def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minutes: float) -> Row:
+def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, minutes: float) -> Row:
     """Publish at a steady rate; beside it one probe after another, each timed until /query counts it.
 
     Those of the first `_WARM_SECONDS` are not counted, and these are added to the time.
@@ -216,11 +243,11 @@ def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minut
     thread = threading.Thread(target=load)
     thread.start()
     probes, seconds = 0, list[float]()
-    memory: list[tuple[float, float]] = []
+    memory: list[tuple[float, dict[str, float]]] = []
     begin = time.perf_counter()
     warm = begin + _WARM_SECONDS
     try:
-        with httpx.Client(base_url=url) as client:
+        with httpx.Client(base_url=deployment.url) as client:
             while not seconds or time.perf_counter() < warm + 60 * minutes:
                 record = {"type": "request", "block_keys": [probes], "trace_id": f"probe-{probes}"}
                 published = time.perf_counter()
@@ -229,23 +256,24 @@ def freshness(bootstrap: str, url: str, pid: int, topic: str, rate: float, minut
                 while _counted(client) <= probes:
                     time.sleep(_LOOK_SECONDS)
                 probes += 1
-                memory.append((time.perf_counter() - begin, _resident_mb(pid)))
+                sizes = {name: _resident_mb(pid) for name, pid in deployment.processes.items()}
+                memory.append((time.perf_counter() - begin, sizes))
                 if published >= warm:
                     seconds.append(time.perf_counter() - published)
     finally:
         done.set()
         thread.join()
         producer.close()
-    later = np.array(memory[len(memory) // 2 :])  # the first half fills caches and buffers
-    slope = float(np.polyfit(later[:, 0] / 60, later[:, 1], 1)[0])
+    later = memory[len(memory) // 2 :]  # the first half fills caches and buffers
+    slope = np.polyfit([at / 60 for at, _ in later], [sum(sizes.values()) for _, sizes in later], 1)[0]
     seconds.sort()
     return {
         "freshness_probes": len(seconds),
         "freshness_p50_s": statistics.median(seconds),
         "freshness_p99_s": seconds[int(len(seconds) * 0.99)],
         "freshness_records_per_s": sent / (time.perf_counter() - begin),
-        "rss_mb": memory[-1][1],
-        "rss_slope_mb_per_minute": slope,
+        **{f"{name}_rss_mb": size for name, size in memory[-1][1].items()},
+        "rss_slope_mb_per_minute": float(slope),
         "rss_minutes": (time.perf_counter() - begin) / 60,
     }
 
@@ -315,9 +343,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
             "transactions_cost_share": 1 - row["lanes_records_per_s"] / row["at_least_once_records_per_s"],
         }
         (folder / "store").mkdir()
-        with serving(bootstrap, registry_file, folder / "store", "freshness") as (url, pid):
+        with deployed(bootstrap, registry_file, folder / "store", "freshness") as deployment:
             rate = row["lanes_records_per_s"] * arguments.share
-            row |= freshness(bootstrap, url, pid, "freshness.requests", rate, arguments.minutes)
+            row |= freshness(bootstrap, deployment, "freshness.requests", rate, arguments.minutes)
         return row
     finally:
         cluster.stop()
