@@ -28,7 +28,7 @@ class Textbook:
         return FlatCurves(*_process(keys, offsets, table, key_of, last_access, fenwick))
 
 
-@kernel()
+@kernel(allocates=True)
 def _process(
     keys: Int64Array,
     offsets: Int64Array,

@@ -13,7 +13,7 @@ from litehit.jit import kernel
 from litehit.recency import Bitmap, Positions, live_before_words, rank
 
 
-@kernel()
+@kernel(allocates=True)
 def renumber(
     scalars: Scalars,
     key_of: Int64Array,
@@ -73,7 +73,7 @@ _ARRAYS = {
 }
 
 
-@kernel()
+@kernel(allocates=True)
 def _is_permutation(positions: Positions) -> bool:
     seen = np.zeros((len(positions) >> 6) + 1, np.uint64)
     for position in positions:

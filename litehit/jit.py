@@ -23,7 +23,9 @@ def _sources_digest() -> str:
 _DIGEST = _sources_digest()
 
 
-def kernel(inline: Literal["never", "always"] = "never") -> Callable[[Callable[P, R]], Callable[P, R]]:
+def kernel(
+    inline: Literal["never", "always"] = "never", *, allocates: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function to be compiled at its first call.
 
     Numba's cache looks only at the file of the function itself, yet compiled code holds the callees of other files too:
@@ -32,7 +34,7 @@ def kernel(inline: Literal["never", "always"] = "never") -> Callable[[Callable[P
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        dispatcher = njit(cache=True, nogil=True, inline=inline)(function)
+        dispatcher = njit(cache=True, nogil=True, inline=inline, _nrt=allocates)(function)
         index = dispatcher._cache._cache_file  # type: ignore[attr-defined]  # pinned by a test
         index._source_stamp = (index._source_stamp, _DIGEST)
         return cast("Callable[P, R]", dispatcher)

@@ -148,7 +148,7 @@ def _chain_step(h, v):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return h ^ (v + uint64(0x9E3779B97F4A7C15) + (h << uint64(12)) + (h >> uint64(32)))
 
 
-@kernel()
+@kernel(allocates=True)
 def _chain(raw: Int64Array, offsets: Int64Array) -> Int64Array:
     chained = np.empty_like(raw)
     for request in range(len(offsets) - 1):
@@ -159,7 +159,7 @@ def _chain(raw: Int64Array, offsets: Int64Array) -> Int64Array:
     return chained
 
 
-@kernel()
+@kernel(allocates=True)
 def _coarsen(keys: Int64Array, offsets: Int64Array, factor: int) -> tuple[Int64Array, Int64Array]:
     coarse_offsets = np.zeros_like(offsets)
     for request in range(len(offsets) - 1):

@@ -113,7 +113,7 @@ def fill(bitmap: Bitmap, fenwick: Fenwick, live: Integer) -> None:
         fenwick[node] = min(live, node << _GROUP_SHIFT) - first
 
 
-@kernel()
+@kernel(allocates=True)
 def live_before_words(bitmap: Bitmap) -> Positions:
     """int32[words]: live positions before each word; with it a rank costs one popcount."""
     before = np.empty(len(bitmap), np.int32)

@@ -75,7 +75,7 @@ def _ask(prompts: Prompts, made: int, text: int, tokens: int, time: int, instanc
     return made + 1
 
 
-@kernel()
+@kernel(allocates=True)
 def simulate(
     count: int,
     seed: np.uint64,
@@ -149,7 +149,7 @@ def simulate(
     return Texts(parents[:texts], first_blocks[:texts]), asked
 
 
-@kernel()
+@kernel(allocates=True)
 def fill_keys(
     parents: Int64Array, first_blocks: Int64Array, ends: Int64Array, offsets: Int64Array, seed: np.uint64
 ) -> Int64Array:
