@@ -4,11 +4,13 @@ Blocks have ids in order of first sight, so the blocks of a chain have neighbour
 them neighbouring positions. A run is a stretch of a request whose ids ascend by 1 and whose positions descend by 1: it
 is found by comparing arrays in sequence, its thresholds ascend by 1, and it is committed by range operations. Only
 where a run breaks is the table asked for an id and the recency order for a count.
+
+As long as each new key is greater than all before, none goes into the table: see `ordered_keys`.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from litehit.curves import Int64Array
 from litehit.jit import kernel
 from litehit.key_table import Table, find, find_or_insert, prefetch
+from litehit.ordered_keys import find_ordered
 from litehit.recency import Bitmap, Fenwick, Integer, Positions, clear_range, count_through, set_range
 
 Scalars: TypeAlias = NDArray[np.int64]
@@ -29,7 +32,8 @@ FIRST_EPOCH = 4  # epochs in use: FIRST_EPOCH..END_EPOCH-1
 END_EPOCH = 5
 SEGMENTS = 6  # segments written to the output
 CLAMPED = 7  # requests whose time went back
-SCALARS = 8
+ORDERED = 8  # the blocks 0..ORDERED-1 have ascending keys, and are not in the table; all others are
+SCALARS = 9
 
 _STRETCH = 16  # blocks of a run compared at once
 _AHEAD = 12  # blocks between the prefetch of a table slot and its use: about one memory latency
@@ -45,8 +49,8 @@ def process(
     scalars: Scalars,
     key_of: Int64Array,
     position_of: Positions,
-    block_limit: Integer,
     table: Table,
+    table_limit: Integer,
     bitmap: Bitmap,
     fenwick: Fenwick,
     epoch_times: Int64Array,
@@ -66,7 +70,8 @@ def process(
         high = offsets[request + 1]
         count = high - low
         if (
-            scalars[BLOCKS] + count > block_limit
+            scalars[BLOCKS] + count > len(key_of)
+            or scalars[BLOCKS] - scalars[ORDERED] + count > table_limit
             or scalars[NEXT_POSITION] + count > len(bitmap) * 64
             or count > len(run_ids)
             or (ttl > 0 and scalars[END_EPOCH] >= len(epoch_times))
@@ -157,6 +162,28 @@ def _run_length(keys: Int64Array, key_of: Int64Array, position_of: Positions, po
     return length
 
 
+@kernel(inline="always")
+def _find(table: Table, key_of: Int64Array, ordered: Integer, blocks: Integer, key: Integer) -> Any:
+    """Id of a key, or -1."""
+    block = np.int64(-1)
+    if ordered > 0 and key <= key_of[ordered - 1]:
+        block = np.int64(find_ordered(key_of, ordered, key))
+    if block < 0 and ordered < blocks:
+        block = np.int64(find(table, key_of, key))
+    return block
+
+
+@kernel(inline="always")
+def _find_or_insert(table: Table, key_of: Int64Array, ordered: Integer, blocks: Integer, key: Integer) -> Any:
+    """Id of a key; an unknown key gets the id `blocks`, and a place in the table."""
+    block = np.int64(-1)
+    if ordered > 0 and key <= key_of[ordered - 1]:
+        block = np.int64(find_ordered(key_of, ordered, key))
+    if block < 0:
+        block = np.int64(find_or_insert(table, key_of, key, blocks))
+    return block
+
+
 @kernel()
 def _evaluate(
     low: Integer,
@@ -178,6 +205,7 @@ def _evaluate(
     Returns the number of those blocks, the number of runs, and whether the blocks are surely distinct.
     """
     blocks = scalars[BLOCKS]
+    ordered = scalars[ORDERED]
     frontier = scalars[FRONTIER]
     segment = scalars[SEGMENTS] - 1
     run_count = 0
@@ -192,7 +220,7 @@ def _evaluate(
         key = keys[at]
         block += 1
         if block >= blocks or key_of[block] != key:
-            block = np.int64(find(table, key_of, key))
+            block = _find(table, key_of, ordered, blocks, key)
             if block < 0:
                 break
         position = np.int64(position_of[block])
@@ -280,19 +308,27 @@ def _commit_blocks(
     number of positions given.
     """
     blocks = scalars[BLOCKS]
+    ordered = scalars[ORDERED]
     next_position = np.int64(top)
     dead_low = np.int64(0)
     dead_high = np.int64(-1)
     block = np.int64(-1)
-    for at in range(low, min(high, low + _AHEAD)):
-        prefetch(table, keys[at])
+    asks_table = ordered < blocks
+    if asks_table:
+        for at in range(low, min(high, low + _AHEAD)):
+            prefetch(table, keys[at])
     for at in range(low, high):
-        if at + _AHEAD < high:
+        if asks_table and at + _AHEAD < high:
             prefetch(table, keys[at + _AHEAD])
         key = keys[at]
         block += 1
         if block >= blocks or key_of[block] != key:
-            block = np.int64(find_or_insert(table, key_of, key, blocks))
+            if ordered == blocks and (blocks == 0 or key > key_of[blocks - 1]):
+                block = blocks
+                key_of[block] = key
+                ordered += 1
+            else:
+                block = _find_or_insert(table, key_of, ordered, blocks, key)
             if block == blocks:
                 blocks += 1
                 position_of[block] = np.int32(next_position)
@@ -311,4 +347,5 @@ def _commit_blocks(
     if dead_high >= 0:
         clear_range(bitmap, fenwick, dead_low, dead_high)
     scalars[BLOCKS] = blocks
+    scalars[ORDERED] = ordered
     return top - next_position

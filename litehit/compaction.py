@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from litehit.batch_kernel import BLOCKS, END_EPOCH, FIRST_EPOCH, FRONTIER, NEXT_POSITION, Scalars
+from litehit.batch_kernel import BLOCKS, END_EPOCH, FIRST_EPOCH, FRONTIER, NEXT_POSITION, ORDERED, Scalars
 from litehit.curves import Int64Array
 from litehit.errors import StateError
 from litehit.jit import kernel
@@ -33,6 +33,7 @@ def renumber(
     kept = 0
     previous = np.int64(-1)
     renumbered = np.int64(0)
+    ordered = scalars[ORDERED]
     for block in range(scalars[BLOCKS]):
         position = np.int64(position_of[block])
         if position >= frontier:
@@ -45,6 +46,8 @@ def renumber(
             position_of[kept] = np.int32(renumbered)
             key_of[kept] = key_of[block]
             kept += 1
+        elif block < scalars[ORDERED]:
+            ordered -= 1
     epochs = 0
     for epoch in range(scalars[FIRST_EPOCH], scalars[END_EPOCH]):
         first = rank(bitmap, before, epoch_positions[epoch]) - expired
@@ -56,6 +59,7 @@ def renumber(
     if epochs > 0 and epoch_positions[epochs - 1] == kept:
         epochs -= 1
     scalars[BLOCKS] = kept
+    scalars[ORDERED] = ordered
     scalars[NEXT_POSITION] = kept
     scalars[FRONTIER] = 0
     scalars[FIRST_EPOCH] = 0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit import batch_kernel, compaction, key_table, recency
-from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, SCALARS, SEGMENTS
+from litehit.batch_kernel import BLOCKS, CLAMPED, CLOCK, END_EPOCH, FRONTIER, NEXT_POSITION, ORDERED, SCALARS, SEGMENTS
 from litehit.curves import FlatCurves, Int64Array
 from litehit.errors import StateError, TooManyBlocks
 from litehit.frozen import FrozenCore, State
@@ -126,8 +126,8 @@ class LiteHit:
                     self._scalars,
                     self._keys.array,
                     self._positions.array,
-                    self._block_limit(),
                     self._table,
+                    key_table.blocks_in(len(self._table)),
                     self._bitmap,
                     self._fenwick,
                     self._epoch_times,
@@ -247,9 +247,6 @@ class LiteHit:
 
     # --- room ---------------------------------------------------------------------------------------------------
 
-    def _block_limit(self) -> int:
-        return min(len(self._keys.array), key_table.blocks_in(len(self._table)))
-
     def _expired_blocks(self) -> int:
         frontier = int(self._scalars[FRONTIER])
         return int(recency.count_through(self._bitmap, self._fenwick, frontier - 1)) if frontier else 0
@@ -267,23 +264,36 @@ class LiteHit:
             self._epoch_positions = _resized(self._epoch_positions, needed)
         if scalars[NEXT_POSITION] + count > 64 * len(self._bitmap):
             self._compact(count)
-        if scalars[BLOCKS] + count > self._block_limit():
+        if not self._holds(count):
             # Dropping what has expired may be room enough; where it is little, growing now is cheaper.
             if 4 * self._expired_blocks() > scalars[BLOCKS]:
                 self._compact(count)
-            self._grow_blocks(int(scalars[BLOCKS]) + count, request)
+            self._grow_blocks(count, request)
 
-    def _grow_blocks(self, needed: int, request: int) -> None:
+    def _holds(self, count: int) -> bool:
+        """Whether there is room for `count` more blocks."""
+        blocks = int(self._scalars[BLOCKS])
+        in_table = blocks - int(self._scalars[ORDERED])
+        return blocks + count <= len(self._keys.array) and in_table + count <= key_table.blocks_in(len(self._table))
+
+    def _grow_blocks(self, count: int, request: int) -> None:
+        blocks = int(self._scalars[BLOCKS])
+        needed = blocks + count
         if needed > MAX_BLOCKS:
             raise TooManyBlocks(needed, MAX_BLOCKS, request)
         if needed > len(self._keys.array):
             size = min(MAX_BLOCKS, int(needed * _BLOCK_GROWTH) + 64)
             self._keys.resize(size)
             self._positions.resize(size)
-        if needed > key_table.blocks_in(len(self._table)):
-            larger = key_table.allocate(key_table.slots_for(needed))
+        ordered = int(self._scalars[ORDERED])
+        if needed - ordered > key_table.blocks_in(len(self._table)):
+            # Where most stand in the table, the rest is cheaper found there too.
+            taken_in = ordered if ordered < blocks - ordered else 0
+            larger = key_table.allocate(key_table.slots_for(needed - ordered + taken_in))
             key_table.move_all(self._table, larger)
+            key_table.insert_all(larger, self._keys.array, 0, taken_in)
             self._table = larger
+            self._scalars[ORDERED] = ordered - taken_in
 
     def _compact(self, count: int) -> None:
         """Renumber the positions densely, drop expired blocks, and leave room for a request of `count` blocks."""
@@ -301,7 +311,7 @@ class LiteHit:
         if expired:
             self._keys.resize(int(blocks * _BLOCK_GROWTH) + 64)
             self._positions.resize(len(self._keys.array))
-            self._rebuild_table(blocks)
+            self._rebuild_table()
 
     def _allocate_order(self, blocks: int, count: int) -> None:
         """A recency order in which exactly the positions 0..blocks-1 are live, with room above."""
@@ -311,9 +321,10 @@ class LiteHit:
             self._bitmap, self._fenwick = recency.allocate(groups)
         recency.fill(self._bitmap, self._fenwick, blocks)
 
-    def _rebuild_table(self, blocks: int) -> None:
-        self._table = key_table.allocate(key_table.slots_for(blocks))
-        key_table.insert_all(self._table, self._keys.array, blocks)
+    def _rebuild_table(self) -> None:
+        blocks, ordered = int(self._scalars[BLOCKS]), int(self._scalars[ORDERED])
+        self._table = key_table.allocate(key_table.slots_for(blocks - ordered))
+        key_table.insert_all(self._table, self._keys.array, ordered, blocks)
 
 
 def _resized(array: np.ndarray, size: int) -> np.ndarray:

@@ -66,8 +66,8 @@ def warm_up() -> None:
     config = InstanceConfig("", "", 2, 1, 1, True, 1, ())
     engine = InstanceEngine(config, LiteHit(config.ttl_ns, slack_positions=0))
     length, offsets = np.array([256]), np.array([0, 256])
-    for first in range(0, 4096, 256):  # the core grows, then the first half expires and it compacts
-        engine.process(RequestBatch([""], np.array([first // 2048]), length, np.arange(first, first + 256), offsets))
+    for first in range(0, 4096, 256):  # the core and its table grow, then the first half expires and it compacts
+        engine.process(RequestBatch([""], np.array([first // 2048]), length, -np.arange(first, first + 256), offsets))
     engine.core.advance_time(2)
     LiteHit.from_state(engine.core.state())
     engine.process(RequestBatch([""], np.array([2]), np.array([0]), length[:0], np.array([0, 0]))).to_json()

@@ -31,11 +31,17 @@ def kernel(
     Numba's cache looks only at the file of the function itself, yet compiled code holds the callees of other files too:
     after a change to one of them a stale kernel would go on with the old half of a data structure. So the cache's
     stamp also covers every source of this package.
+
+    Args:
+        inline: as Numba takes it.
+        allocates: the function makes an array, or calls one that does. Only then are references to arrays counted: each
+            call of a kernel counts those of all its arrays, up and down by locked instructions, which for a request of
+            few blocks costs more than its blocks.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        dispatcher = njit(cache=True, nogil=True, inline=inline, _nrt=allocates)(function)
-        index = dispatcher._cache._cache_file  # type: ignore[attr-defined]  # pinned by a test
+        dispatcher: Any = cast("Any", njit)(cache=True, nogil=True, inline=inline, _nrt=allocates)(function)
+        index = dispatcher._cache._cache_file  # pinned by a test
         index._source_stamp = (index._source_stamp, _DIGEST)
         return cast("Callable[P, R]", dispatcher)
 

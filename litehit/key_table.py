@@ -101,9 +101,9 @@ def find_or_insert(table: Table, key_of: Keys, key: Integer, new_block: Integer)
 
 
 @kernel()
-def insert_all(table: Table, key_of: Keys, count: Integer) -> None:
-    """Fill an empty table with the blocks 0..count-1, whose keys are distinct."""
-    for block in range(count):
+def insert_all(table: Table, key_of: Keys, first: Integer, count: Integer) -> None:
+    """Put the blocks first..count-1 into a table, which holds none of their keys; they are distinct."""
+    for block in range(first, count):
         if block + _AHEAD < count:
             prefetch(table, key_of[block + _AHEAD])
         find_or_insert(table, key_of, key_of[block], block)

@@ -11,14 +11,18 @@ Requests = list[list[int]]
 
 @st.composite
 def contract_requests(draw: st.DrawFn, max_requests: int = 25) -> Requests:
-    """Requests that obey the prefix contract: paths from the root of a growing tree, a key for each node."""
+    """Requests that obey the prefix contract: paths from the root of a growing tree, a key for each node.
+
+    The keys ascend in order of first sight, or do so no longer from some block on, or never.
+    """
+    swaps = draw(st.sampled_from((0, 0, 1, 16, 127)))
     children: dict[tuple[int, int], int] = {}
     requests: Requests = []
     for branches in draw(st.lists(st.lists(st.integers(0, 2), max_size=12), max_size=max_requests)):
         node, path = 0, []
         for branch in branches:
             node = children.setdefault((node, branch), len(children) + 1)
-            path.append(node)
+            path.append(node ^ swaps)
         requests.append(path)
     return requests
 

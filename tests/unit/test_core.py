@@ -223,10 +223,11 @@ def test_memory_follows_the_unique_blocks_and_not_the_accesses() -> None:
     assert sizes[0] <= 40 * core.current_unique_blocks() + 64 * 1024
 
 
+@pytest.mark.parametrize("step", [1, -1])
 @pytest.mark.parametrize("unique", [3_000, 52_428, 52_430, 60_000, 104_000, 105_000, 150_001])
-def test_at_most_forty_bytes_a_unique_block_at_any_size(unique: int) -> None:
+def test_at_most_forty_bytes_a_unique_block_at_any_size(unique: int, step: int) -> None:
     core = LiteHit()
-    core.process_batch(np.arange(unique, dtype=np.int64), np.arange(0, unique + 1, dtype=np.int64))
+    core.process_batch(step * np.arange(unique, dtype=np.int64), np.arange(0, unique + 1, dtype=np.int64))
     fixed = 16 * 1024  # the smallest table and the slack of positions
     assert core.memory_usage_bytes() <= 40 * unique + fixed
 
@@ -241,11 +242,12 @@ def test_expired_blocks_leave_the_memory() -> None:
     assert core.memory_usage_bytes() < full / 4
 
 
-def test_a_stream_under_a_ttl_stays_bounded() -> None:
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_stream_under_a_ttl_stays_bounded(direction: int) -> None:
     core = LiteHit(ttl=1_000)
     sizes = []
     for step in range(40):
-        keys = np.arange(step * 10_000, (step + 1) * 10_000, dtype=np.int64)
+        keys = direction * np.arange(step * 10_000, (step + 1) * 10_000, dtype=np.int64)
         core.process_batch(keys, np.arange(0, 10_001, 100, dtype=np.int64), np.arange(100) + step * 1_000)
         sizes.append(core.memory_usage_bytes())
     assert max(sizes) == max(sizes[:10])
