@@ -53,6 +53,7 @@ PROBE = "probe"
 BINARY_TOPIC = "binary.requests"
 _LOOK_SECONDS = 0.03  # between two looks at /query, which would else be a load of their own
 _WARM_SECONDS = 30.0  # before a probe counts
+_LOST_SECONDS = 120.0  # a probe that is not counted by then never will be
 BINARY_OUTPUT = {"facts_topic": "binary.facts", "dead_letters_topic": "binary.dead-letters"}
 REGISTRY = """
 groups: [{name: all, capacity_gb: [8, 64]}]
@@ -251,9 +252,11 @@ def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, m
             while not seconds or time.perf_counter() < warm + 60 * minutes:
                 record = {"type": "request", "block_keys": [probes], "trace_id": f"probe-{probes}"}
                 published = time.perf_counter()
+                # Not flushed: that would wait until nothing of the load is on its way, beside which it is sent.
                 producer.produce(topic, value=json.dumps(record).encode(), key=PROBE.encode())
-                producer.flush()
                 while _counted(client) <= probes:
+                    if time.perf_counter() - published > _LOST_SECONDS:
+                        raise RuntimeError(f"probe {probes} was not counted within {_LOST_SECONDS:.0f} s")
                     time.sleep(_LOOK_SECONDS)
                 probes += 1
                 sizes = {name: _resident_mb(pid) for name, pid in deployment.processes.items()}
