@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ from tests.lanes_harness import RunningWorker
 PARTITIONS = 4
 PROBE = "probe"
 BINARY_TOPIC = "binary.requests"
+_PROBE_SECONDS = 0.1  # between two probes
 _LOOK_SECONDS = 0.03  # between two looks at /query, which would else be a load of their own
 _WARM_SECONDS = 30.0  # before a probe counts
 _LOST_SECONDS = 120.0  # a probe that is not counted by then never will be
@@ -217,9 +219,10 @@ def _resident_mb(pid: int) -> float:
 
 
 def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, minutes: float) -> Row:
-    """Publish at a steady rate; beside it one probe after another, each timed until /query counts it.
+    """Publish at a steady rate; among that a probe each `_PROBE_SECONDS`, which is timed until /query counts it.
 
-    Those of the first `_WARM_SECONDS` are not counted, and these are added to the time.
+    Probes are as many in a second in which nothing goes on as in any other. Those of the first `_WARM_SECONDS` are not
+    counted, and these are added to the time.
     """
     done = threading.Event()
     trace = workload(20_000)
@@ -228,41 +231,45 @@ def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, m
         {"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 10, "log_level": 4}
     )
     sent = 0
+    published: list[float] = []  # when each probe was
 
     def load() -> None:
         nonlocal sent
         begin = time.perf_counter()
         while not done.is_set():
-            due = int((time.perf_counter() - begin) * rate)
-            while sent < due:
+            passed = time.perf_counter() - begin
+            while sent < int(passed * rate):
                 key, value = values[sent % len(values)]
                 producer.produce(topic, value=value, key=key)
                 sent += 1
+            while len(published) < passed / _PROBE_SECONDS:
+                probe = {"type": "request", "block_keys": [len(published)], "trace_id": f"probe-{len(published)}"}
+                published.append(time.perf_counter())
+                producer.produce(topic, value=json.dumps(probe).encode(), key=PROBE.encode())
             producer.poll(0)
             done.wait(0.005)
 
     thread = threading.Thread(target=load)
-    thread.start()
-    probes, seconds = 0, list[float]()
+    seconds: list[float] = []
     memory: list[tuple[float, dict[str, float]]] = []
     begin = time.perf_counter()
     warm = begin + _WARM_SECONDS
+    end = warm + 60 * minutes
+    counted = 0
+    thread.start()
     try:
         with httpx.Client(base_url=deployment.url) as client:
-            while not seconds or time.perf_counter() < warm + 60 * minutes:
-                record = {"type": "request", "block_keys": [probes], "trace_id": f"probe-{probes}"}
-                published = time.perf_counter()
-                # Not flushed: that would wait until nothing of the load is on its way, beside which it is sent.
-                producer.produce(topic, value=json.dumps(record).encode(), key=PROBE.encode())
-                while _counted(client) <= probes:
-                    if time.perf_counter() - published > _LOST_SECONDS:
-                        raise RuntimeError(f"probe {probes} was not counted within {_LOST_SECONDS:.0f} s")
-                    time.sleep(_LOOK_SECONDS)
-                probes += 1
-                sizes = {name: _resident_mb(pid) for name, pid in deployment.processes.items()}
-                memory.append((time.perf_counter() - begin, sizes))
-                if published >= warm:
-                    seconds.append(time.perf_counter() - published)
+            # Those of the last seconds are waited for, or only the quick ones of them would be in the figures.
+            while (now := time.perf_counter()) < end or counted < bisect_left(published, end):
+                before, counted = counted, _counted(client)
+                now = time.perf_counter()
+                seconds += [now - at for at in published[before:counted] if warm <= at < end]
+                if counted < len(published) and now - published[counted] > _LOST_SECONDS:
+                    raise RuntimeError(f"probe {counted} was not counted within {_LOST_SECONDS:.0f} s")
+                if now - begin >= len(memory):  # each second
+                    sizes = {name: _resident_mb(pid) for name, pid in deployment.processes.items()}
+                    memory.append((now - begin, sizes))
+                time.sleep(_LOOK_SECONDS)
     finally:
         done.set()
         thread.join()
@@ -274,6 +281,7 @@ def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, m
         "freshness_probes": len(seconds),
         "freshness_p50_s": statistics.median(seconds),
         "freshness_p99_s": seconds[int(len(seconds) * 0.99)],
+        "freshness_max_s": seconds[-1],
         "freshness_records_per_s": sent / (time.perf_counter() - begin),
         **{f"{name}_rss_mb": size for name, size in memory[-1][1].items()},
         "rss_slope_mb_per_minute": float(slope),
