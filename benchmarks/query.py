@@ -1,8 +1,8 @@
 """How fast the sidecar answers over a long history, against DuckDB over the same Parquet files.
 
 Run: `python -m benchmarks.query [--facts N] [--json]`. It makes a store of N facts (50 instances, 30 days) and one of a
-million, serves each with `litehit serve --roles api`, and asks over HTTP. With 100 million facts that takes some
-15 minutes on two cores and 5 GB of disk.
+million, serves each with `litehit serve --roles api`, and asks over HTTP, for answers that are not compressed. With 100
+million facts that takes some 15 minutes on two cores and 5 GB of disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.facts_store import BLOCK_BYTES, BLOCK_TOKENS, DAY_NS, START_NS, StoreSpec, make_store
-from benchmarks.http_clients import Load, answer, latencies
+from benchmarks.http_clients import Load, StandardConnection, answer, latencies
 from litehit.projector import HitCurveProjector
 
 SMALL = 1_000_000
@@ -164,6 +164,8 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
         ask = partial(latencies, sidecar.url)
         whole = ask(ask_whole, Load(CLIENTS, seconds, PER_SECOND))
         floor = ask(ask_nothing, Load(CLIENTS, seconds, PER_SECOND))
+        slow_whole = ask(ask_whole, Load(CLIENTS, seconds / 2, PER_SECOND, StandardConnection))
+        slow_floor = ask(ask_nothing, Load(CLIENTS, seconds / 2, PER_SECOND, StandardConnection))
         alone = ask(ask_whole, Load(1, seconds / 2))
         hurried = ask(ask_whole, Load(CLIENTS, seconds / 2))
         day = ask(ask_day, Load(1, seconds))
@@ -174,6 +176,8 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
             "query_p99_ms": p(99, whole),
             "floor_p50_ms": p(50, floor),
             "floor_p99_ms": p(99, floor),
+            "slow_client_query_p50_ms": p(50, slow_whole),
+            "slow_client_floor_p50_ms": p(50, slow_floor),
             "alone_query_p50_ms": p(50, alone),
             "hurried_queries_per_s": len(hurried) / (seconds / 2),
             "hurried_query_p50_ms": p(50, hurried),
@@ -233,6 +237,7 @@ def main() -> None:
         table.add_row(name, shown, TARGETS.get(name, ""))
     Console().print(f"{CLIENTS} clients, {PER_SECOND} questions a second in all; hurried: as fast as they can")
     Console().print("floor: /healthz under the same load, which clients and server take before anything is asked")
+    Console().print("slow client: Python's http.client, where the others are a socket and httptools")
     Console().print(table)
 
 
