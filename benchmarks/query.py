@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.facts_store import BLOCK_BYTES, BLOCK_TOKENS, DAY_NS, START_NS, StoreSpec, make_store
+from benchmarks.following import measure_following
 from benchmarks.http_clients import Load, StandardConnection, answer, latencies
+from benchmarks.sidecar import serving
 from litehit.projector import HitCurveProjector
 
 SMALL = 1_000_000
@@ -45,29 +40,10 @@ TARGETS = {
     "curve_ms": "< 20",
     "start_s": "< 30",
     "rss_mb": "< 1,000",
+    "following_rss_ratio": "<= 1.10",
     "duckdb_ratio": ">= 100",
     "equal": "True",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Sidecar:
-    """A running service.
-
-    Attributes:
-        url: where it answers.
-        start_s: seconds from its start until it was ready.
-        pid: the process.
-    """
-
-    url: str
-    start_s: float
-    pid: int
-
-    def memory_mb(self, field: str) -> float:
-        """A field of the process's status, in MB."""
-        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) * 1024 / 1e6
 
 
 def ask_whole(dice: random.Random) -> str:
@@ -90,37 +66,6 @@ def ask_curve(dice: random.Random) -> str:
 def ask_fresh_curve(dice: random.Random) -> str:
     # Another charge each time, so that no answer is one that was kept.
     return f"/curve?points=200&block_bytes={dice.randrange(1, 2**30)}"
-
-
-@contextmanager
-def serving(store: Path) -> Iterator[Sidecar]:
-    """Run `litehit serve --roles api` until the block ends."""
-    log = store.with_suffix(".log")
-    begin = time.perf_counter()
-    command = [sys.executable, "-m", "service.cli", "serve", "--roles", "api", "--store", str(store), "--port", "0"]
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(command, stderr=stderr, env={**os.environ, "LITEHIT_LOG_FORMAT": "json"})
-        try:
-            url = _when_ready(log, process)
-            yield Sidecar(url, time.perf_counter() - begin, process.pid)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-
-
-def _when_ready(log: Path, process: subprocess.Popen[bytes]) -> str:
-    while process.poll() is None:
-        listening = [line for line in log.read_text(encoding="utf-8").splitlines() if "http_listening" in line]
-        if listening:
-            url: str = json.loads(listening[0])["url"]
-            try:
-                answer(url, "/readyz")
-            except RuntimeError:  # 503: it loads
-                pass
-            else:
-                return url
-        time.sleep(0.02)
-    raise RuntimeError(f"the service ended: {log.read_text(encoding='utf-8')}")
 
 
 def p(percent: float, seconds: np.ndarray) -> float:
@@ -191,6 +136,7 @@ def measure(store: Path, seconds: float) -> dict[str, Any]:
             "rss_own_mb": sidecar.memory_mb("RssAnon"),
         }
         numbers, of_day = asked_numbers(sidecar.url), asked_numbers(sidecar.url, WINDOW)
+    rows |= measure_following(store, (ask_whole, ask_day, ask_curve))
     duckdb_s, expected = measure_duckdb(store)
     _, expected_of_day = measure_duckdb(store, WINDOW)
     rows["duckdb_ms"] = duckdb_s * 1e3
@@ -237,6 +183,7 @@ def main() -> None:
         table.add_row(name, shown, TARGETS.get(name, ""))
     Console().print(f"{CLIENTS} clients, {PER_SECOND} questions a second in all; hurried: as fast as they can")
     Console().print("floor: /healthz under the same load, which clients and server take before anything is asked")
+    Console().print("following: a service that began with half the segments, and saw the others come one by one")
     Console().print("slow client: Python's http.client, where the others are a socket and httptools")
     Console().print(table)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from pydantic_core import to_json
@@ -26,6 +27,12 @@ def archive_lag(status: Callable[[], ArchiveStatus]) -> Lag:
 def window_answer(window: TimeWindow) -> WindowAnswer:
     """The window, in both ways to write a time."""
     return WindowAnswer(from_=_time(window.from_ns), to=_time(window.to_ns), from_ns=window.from_ns, to_ns=window.to_ns)
+
+
+@lru_cache(maxsize=64)
+def window_json(window: TimeWindow) -> bytes:
+    """The same as an answer has it; most calls ask for one of few windows, and most of all for everything."""
+    return to_json(window_answer(window), by_alias=True)
 
 
 def as_of_answer(reached: Sequence[tuple[ChainKey, Reach]], lag: Mapping[ChainKey, int]) -> list[AsOf]:

@@ -176,7 +176,7 @@ class FactIndex:
             facts=int(state.totals.requests.sum()),
             tail_facts=sum(chain.tail.facts for chain in state.chains.values()),
             segments=sum(len(chain.segments) for chain in state.chains.values()),
-            groups=self.groups(),
+            groups=state.groups,
             unreadable=sum(len(chain.extent.unreadable) for chain in state.chains.values()),
         )
 
@@ -202,13 +202,12 @@ class FactIndex:
         """
         return min((reach.first_time_ns for _, reach in self.as_of() if reach.has_facts), default=None)
 
-    def is_whole(self, window: TimeWindow) -> bool:
-        """Whether a window leaves no fact out, so that selecting it reads nothing."""
-        return self._state.is_inside(window)
-
-    def groups(self) -> int:
-        """Groups of which there are facts now."""
-        return len(self._state.everything.keys)
+    def at_hand(self, window: TimeWindow, instance_ids: Collection[str], most_groups: int) -> Selection | None:
+        """What `select` gives where it has no more groups in all, reads no rows and refuses no id; else None."""
+        state = self._state
+        if state.groups <= most_groups and state.is_inside(window) and all(map(state.totals.has, instance_ids)):
+            return _whole(state, instance_ids or None)
+        return None
 
     def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
         """Sum the facts of a window, exactly.
@@ -245,7 +244,7 @@ class FactIndex:
                 near = get_close_matches(unknown[0], state.totals.instances(), n=1)
                 raise UnknownInstances(unknown, next(iter(near), None))
         if state.is_inside(window):
-            return state.everything if instance_ids is None else state.everything.of_instances(instance_ids)
+            return _whole(state, instance_ids)
         groups = state.totals.groups
         if instance_ids is not None:
             groups = Groups.of(key for key in groups.keys if key.instance_id in instance_ids)
@@ -256,3 +255,7 @@ class FactIndex:
     def _open(self, info: SegmentInfo) -> SegmentSums:
         parts, rows = self._state.makes_up(info)
         return self._folder.make(info, parts, rows)
+
+
+def _whole(state: IndexState, instance_ids: Collection[str] | None) -> Selection:
+    return state.everything if instance_ids is None else state.everything.of_instances(instance_ids)

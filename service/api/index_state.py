@@ -126,6 +126,11 @@ class IndexState:
         """How far each chain goes that has facts or had some, by chain."""
         return [(key, chain.reach) for key, chain in sorted(self.chains.items()) if chain.reach is not None]
 
+    @cached_property
+    def groups(self) -> int:
+        """Groups of which there are facts."""
+        return int(np.count_nonzero(self.totals.requests))
+
     def is_inside(self, window: TimeWindow) -> bool:
         """Whether a window leaves no fact out."""
         return all(window.covers(reach.first_time_ns, reach.last_time_ns) for _, reach in self.as_of)

@@ -61,7 +61,7 @@ def lines_router(index: FactIndex, log: FactLog) -> APIRouter:
 
     def pin(request: Request, asked: FactsSelected) -> tuple[list[PinnedChain], FactFilter]:
         window = asked.window
-        refuse_other_units(request, index.earliest_ns())
+        refuse_other_units(request, window, index.earliest_ns)
         index.select(TimeWindow(), asked.instance_id or None)  # refuses what it does not know
         return log.pin(), FactFilter(window.from_ns, window.to_ns, asked.instance_id or None)
 

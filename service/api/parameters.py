@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -158,23 +159,26 @@ class FactsParameters(FactsSelected):
     )
 
 
-def refuse_other_units(request: Request, earliest_ns: int | None) -> None:
+def refuse_other_units(request: Request, window: TimeWindow, earliest_ns: Callable[[], int | None]) -> None:
     """Refuse ends of a window that select nothing because they are in seconds or milliseconds.
 
     Args:
         request: the call.
-        earliest_ns: time of the earliest fact; None where there is none.
+        window: the window it asks for.
+        earliest_ns: says the time of the earliest fact; None where there is none.
 
     Raises:
         ApiProblem: names the parameters.
     """
+    if window == TimeWindow() or (earliest := earliest_ns()) is None:
+        return
     problems = []
     for name in ("from", "to"):
         text = request.query_params.get(name)
-        if text is None or earliest_ns is None:
+        if text is None:
             continue
         try:
-            check_unit(text, earliest_ns)
+            check_unit(text, earliest)
         except ValueError as error:
             problems.append(parameter_problem(name, text, str(error)))
     if problems:

@@ -32,12 +32,17 @@ def query_router(facts: Facts) -> APIRouter:
         Every number is exact at every capacity, not only at configured ones. `as_of` says which facts were summed.
         """
 
-        def answer() -> Response:
-            return facts.answer(request, parameters, lambda selection, about: _answer(parameters, selection, about))
+        def answer(selection: Selection | None = None) -> Response:
+            return facts.answer(
+                request,
+                parameters,
+                lambda selected, about: _answer(parameters, selected, about),
+                selection=selection,
+            )
 
-        # What takes less time than the way into a worker thread and back stays here.
-        if facts.is_quick(request, parameters.window, len(parameters.capacity_gb)):
-            return answer()
+        # The event loop waits for nothing but what is done sooner than a worker thread is reached.
+        if (selection := facts.at_hand(request, parameters, len(parameters.capacity_gb))) is not None:
+            return answer(selection)
         return await run_in_threadpool(answer)
 
     return router

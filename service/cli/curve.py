@@ -134,11 +134,11 @@ def _print_json(selection: Selection, asked: Sequence[str], count: int | None, b
     import sys
 
     from service.api.answering import About
-    from service.api.as_of import AsOfAnswer, window_answer
+    from service.api.as_of import AsOfAnswer
     from service.api.curve import curve_document
     from service.api.windows import TimeWindow
 
-    about = About(window_answer(TimeWindow()), AsOfAnswer.of([]))
+    about = About(TimeWindow(), AsOfAnswer.of([]))
     for part in curve_document(selection, asked, about, lambda function: _points(function, count), block_bytes):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.write(b"\n")
