@@ -210,6 +210,20 @@ def test_buckets_cover_the_span_once(call: Call, hours: float) -> None:
         ({"newest": None}, "wait", "Ready; no facts yet"),
         ({"factsBehind": 2, "requestsBehind": 1}, "behind", "3 records behind, catching up; newest request 5 s ago"),
         ({"factsBehind": None}, "good", "Level with the store; newest request 5 s ago"),
+        (
+            {"missing": [{"partition": 0, "from": 5, "to": 6}]},
+            "behind",
+            "Up to date; facts are missing at 1 offset (Status says which); newest request 5 s ago",
+        ),
+        (
+            {
+                "factsBehind": 1,
+                "missing": [{"partition": 0, "from": 5, "to": 9}, {"partition": 1, "from": 0, "to": 996}],
+            },
+            "behind",
+            "1 records behind, catching up; facts are missing at 1,000 offsets (Status says which); "
+            "newest request 5 s ago",
+        ),
         ({"unreadable": ["x"]}, "bad", "Not whole: 1 file of the store can't be read (Status says what to do)"),
         (
             {"unreadable": ["x", "y"], "newest": None, "factsBehind": 3},
@@ -233,6 +247,7 @@ def test_freshness_in_words(call: Call, about: dict[str, Any], level: str, text:
         "factsBehind": 0,
         "requestsBehind": 0,
         "unreadable": [],
+        "missing": [],
         "now": 1_773_000_005_000,
     }
     assert call("freshness", "freshness", {**usual, **about}) == {"level": level, "text": text}

@@ -126,6 +126,22 @@ def test_a_file_that_cannot_be_read_says_what_to_do(serve: Serve, open_page: Ope
     expect(page.locator("#state-details")).to_contain_text("Files that can't be readnone")
 
 
+def test_facts_that_are_missing_in_between(serve: Serve, open_page: OpenPage, picture: Keep) -> None:
+    served = serve()
+    served.append(made_facts(300))
+    served.index.follow([], (), {CHAIN: Extent(missing=((20, 120),))})
+    page = open_page(served, charts=True)
+    expect(page.locator("#freshness")).to_contain_text("facts are missing at 100 offsets (Status says which)")
+    expect(page.locator("#headline")).to_contain_text("hit rate at")
+    expect(page.locator("#state-details")).to_contain_text("Facts missing in betweenat 100 offsets")
+    expect(page.locator("#state-details")).to_contain_text("Partition 0: 20 to 119")
+    picture(page, "missing")
+    served.index.follow([], (), {CHAIN: Extent()})
+    page.clock.fast_forward(6000)
+    expect(page.locator("#freshness")).not_to_contain_text("missing")
+    expect(page.locator("#state-details")).to_contain_text("Facts missing in betweennone")
+
+
 def test_what_the_lanes_of_this_process_know(serve: Serve, open_page: OpenPage) -> None:
     served = serve(lanes=lanes_of(behind=7))
     served.append(made_facts(300))

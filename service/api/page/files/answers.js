@@ -96,6 +96,13 @@ export function unreadableFiles(answer) {
   return answer.as_of.flatMap((one) => one.unreadable);
 }
 
+/** Offsets between others that are counted whose facts no segment holds: [{partition, from, to}], `to` not among them. */
+export function missingOffsets(answer) {
+  return answer.as_of.flatMap(({ partition, missing }) =>
+    missing.map((one) => ({ partition, from: one.from_offset, to: one.to_offset })),
+  );
+}
+
 /** Facts in the topic that are not counted; null where no partition's lag is known. */
 export function factsBehind(answer) {
   const lags = answer.as_of.map((one) => one.lag).filter((lag) => lag !== null);

@@ -2,7 +2,7 @@
 
 import { CallFailed, address, ask, askMetrics, askReadiness } from "./api.js";
 import {
-  chargesOf, factsBehind, modelsOf, newestTime, outcome, partOf, slotsOf, unreadableFiles,
+  chargesOf, factsBehind, missingOffsets, modelsOf, newestTime, outcome, partOf, slotsOf, unreadableFiles,
 } from "./answers.js";
 import { curveFigure, trafficFigure } from "./chart.js";
 import { bindControls, showControls } from "./controls.js";
@@ -134,6 +134,7 @@ function showAll() {
       newest: page.newest,
       factsBehind: shown === null ? null : factsBehind(shown.sides[0].query),
       unreadable: shown === null ? [] : unreadableFiles(shown.sides[0].query),
+      missing: shown === null ? [] : missingOffsets(shown.sides[0].query),
       requestsBehind: metrics.requestsBehind,
       deadLetters: metrics.deadLetters,
       now: Date.now(),

@@ -9,7 +9,8 @@ import { bothTimes } from "./windows.js";
  * `failure` is why the last refresh failed, null if it did not; `answeredAt` when numbers last came, null if never.
  * `level` is one of good, behind, bad, wait.
  */
-export function freshness({ failure, answeredAt, readiness, newest, factsBehind, requestsBehind, unreadable, now }) {
+export function freshness(about) {
+  const { failure, answeredAt, readiness, newest, factsBehind, requestsBehind, unreadable, missing, now } = about;
   if (failure !== null) {
     const since = answeredAt === null ? "" : `; the numbers are ${age((now - answeredAt) / 1000)} old`;
     return { level: "bad", text: `Not up to date: ${failure}${since}. Trying again.` };
@@ -24,15 +25,16 @@ export function freshness({ failure, answeredAt, readiness, newest, factsBehind,
     return { level: "bad", text: `Not whole: ${files(unreadable)} of the store can't be read (Status says what to do)` };
   }
   if (newest === null) return { level: "wait", text: "Ready; no facts yet" };
-  const last = `newest request ${age((now - Date.parse(newest)) / 1000)} ago`;
+  const holes = missing.length ? `facts are missing at ${offsets(missing)} (Status says which); ` : "";
+  const last = `${holes}newest request ${age((now - Date.parse(newest)) / 1000)} ago`;
   const behind = (factsBehind ?? 0) + (requestsBehind ?? 0);
   if (behind > 0) return { level: "behind", text: `${count(behind)} records behind, catching up; ${last}` };
-  if (factsBehind === null) return { level: "good", text: `Level with the store; ${last}` };
-  return { level: "good", text: `Up to date; ${last}` };
+  const level = missing.length ? "behind" : "good";
+  return { level, text: `${factsBehind === null ? "Level with the store" : "Up to date"}; ${last}` };
 }
 
 /** The same in detail: a list of [term, sentence]. */
-export function freshnessDetails({ readiness, newest, factsBehind, requestsBehind, unreadable, deadLetters }) {
+export function freshnessDetails({ readiness, newest, factsBehind, requestsBehind, unreadable, missing, deadLetters }) {
   const waiting = readiness === null || readiness.ready ? [] : readiness.waiting;
   return [
     ["Service", waiting.length ? waiting.map((one) => `${one.component}: ${one.detail}`).join("; ") : "ready"],
@@ -64,7 +66,19 @@ export function freshnessDetails({ readiness, newest, factsBehind, requestsBehin
           unreadable.join("; ")
         : "none",
     ],
+    [
+      "Facts missing in between",
+      missing.length
+        ? `at ${offsets(missing)}: they expired before they were archived, or their file was removed; where a backup has ` +
+          `it, copy it back. ${missing.map((one) => `Partition ${one.partition}: ${one.from} to ${one.to - 1}`).join("; ")}`
+        : "none",
+    ],
   ];
+}
+
+function offsets(missing) {
+  const sum = missing.reduce((before, one) => before + one.to - one.from, 0);
+  return sum === 1 ? "1 offset" : `${count(sum)} offsets`;
 }
 
 function files(unreadable) {
