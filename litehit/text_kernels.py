@@ -41,6 +41,12 @@ def texts_of(texts: Sequence[str]) -> Texts:
     return Texts(np.frombuffer(joined.encode(), np.uint8), bounds)
 
 
+def repeated(text: str, count: int) -> Texts:
+    """The same string so many times."""
+    encoded = text.encode()
+    return Texts(np.frombuffer(encoded * count, np.uint8), np.arange(count + 1) * len(encoded))
+
+
 @kernel()
 def put_integer(out: Bytes, at: Integer, value: Integer) -> Integer:
     """Write an int64 in decimal; where the next character goes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litehit.key_columns import gather_keys
+from litehit.numbered_texts import NumberedTexts
 from litehit.request import Request, RequestBatch
 from litehit.time_units import NS_PER_MS
 from litehit.window import Window
@@ -41,7 +42,7 @@ class MooncakeFormat(ObjectFormat):
         block = integer(fields, "block_size", minimum=1, default=DEFAULT_BLOCK_SIZE_TOKENS)
         return Request(
             instance_id=self._naming.instance_of(None, fields, context),
-            trace_id=_trace_id(context.position),
+            trace_id=f"{_NAME}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_MS), context, "timestamp"),
             block_keys=full_block_keys(key_list(fields, _KEYS), input_length, block, _KEYS),
             input_token_len=input_length,
@@ -65,15 +66,9 @@ class MooncakeFormat(ObjectFormat):
         places = np.flatnonzero(plain)
         numbers = window.numbers_at(places)
         keys, offsets = gather_keys(lines.keys, lines.key_firsts[places], full_blocks[places])
-        columns = RequestBatch(
-            list(map(_trace_id, numbers.tolist())), times[places] * NS_PER_MS, lengths[places], keys, offsets
-        )
+        columns = RequestBatch(NumberedTexts(_NAME, numbers), times[places] * NS_PER_MS, lengths[places], keys, offsets)
         count = len(places)
         requests = WindowRequests(
             numbers, columns, (instance_id,), np.zeros(count, np.int64), blocks[places], np.zeros(count, np.bool_)
         )
         return PlainRequests(requests, places, np.flatnonzero(~(plain | lines.is_blank)))
-
-
-def _trace_id(position: int) -> str:
-    return f"{_NAME}-{position}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from litehit.text_kernels import MOST_DIGITS, put_integer, put_text, texts_of
+from litehit.text_kernels import MOST_DIGITS, put_integer, put_text, repeated, texts_of
 
 
 @given(value=st.integers(-(2**63), 2**63 - 1))
@@ -26,6 +26,15 @@ def test_an_integer_is_written_as_python_writes_it(value: int) -> None:
 def test_texts_are_utf_8_end_to_end(texts: list[str]) -> None:
     text, bounds = texts_of(texts)
     assert [text[low:high].tobytes().decode() for low, high in pairwise(bounds.tolist())] == texts
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("text", ["", "a", "ä𝄞"])
+def test_a_text_repeated_is_so_many_texts(text: str, count: int) -> None:
+    made, expected = repeated(text, count), texts_of([text] * count)
+    assert made.text.tobytes() == expected.text.tobytes()
+    assert made.bounds.dtype == expected.bounds.dtype
+    assert made.bounds.tolist() == expected.bounds.tolist()
 
 
 def test_a_part_of_a_text_is_put() -> None:
