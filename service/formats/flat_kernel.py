@@ -62,8 +62,10 @@ def read_lines(
     keys: Int64Array,
     key_firsts: Int64Array,
     key_counts: Int64Array,
-) -> None:
+) -> bool:
     """Read L lines; what stands in the rows of those that are not `FLAT` means nothing.
+
+    Returns whether the text has just so many; no more than they are read.
 
     Args:
         text: the lines, each ended by a line feed, and `PADDING` more bytes.
@@ -79,13 +81,17 @@ def read_lines(
     """
     at: Integer = 0
     used: Integer = 0
+    end = len(text) - PADDING
     for line in range(len(states)):
+        if at == end:
+            return False
         key_firsts[line] = used
         at, used, states[line] = _read_line(text, at, names, name_ends, integers, values[line], given[line], keys, used)
         key_counts[line] = used - key_firsts[line]
         while text[at] != _FEED:
             at += 1
         at += 1
+    return bool(at == end)
 
 
 @kernel()

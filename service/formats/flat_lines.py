@@ -55,8 +55,8 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
         strings: names of the T wanted strings, likewise.
     """
     text, lines = window.text, len(window.numbers)
-    if (ends := records_in(text)) != lines:  # a kernel does not see where its arrays end
-        raise ValueError(f"the window has {lines} records, but {ends} line feeds")
+    if text and not text.endswith(b"\n"):  # a kernel does not see where its arrays end
+        raise ValueError(f"the window's text ends without a line feed: {text[-20:]!r}")
     names = [name.encode("ascii") for name in (*integers, *strings, keys)]
     states = np.empty(lines, np.int8)
     values = np.empty((lines, len(integers) + 2 * len(strings)), np.int64)
@@ -64,7 +64,7 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
     found = _scratch.room(flat_kernel.most_keys(len(text)))
     firsts = np.empty(lines, np.int64)
     counts = np.empty(lines, np.int64)
-    flat_kernel.read_lines(
+    are_all = flat_kernel.read_lines(
         np.frombuffer(text + bytes(flat_kernel.PADDING), np.uint8),
         np.frombuffer(b"".join(names), np.uint8),
         np.fromiter(accumulate(map(len, names)), np.int64, len(names)),
@@ -76,6 +76,8 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
         firsts,
         counts,
     )
+    if not are_all:
+        raise ValueError(f"the window has {lines} records, but {records_in(text)} line feeds")
     return FlatLines(
         states == flat_kernel.FLAT,
         states == flat_kernel.BLANK,

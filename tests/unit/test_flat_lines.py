@@ -139,9 +139,19 @@ def test_a_line_that_is_cut_anywhere_leaves_those_after_it() -> None:
         assert taken("\n".join([whole[:end], *after])) == [None, {"n": 2, "k": [5, 6]}, {"k": [7]}], whole[:end]
 
 
-def test_a_window_must_hold_its_records() -> None:
-    with pytest.raises(ValueError, match="has 2 records, but 1 line feeds"):
-        read_flat(Window(b"{}\n{}", range(2)), WANTED, KEYS)
+@pytest.mark.parametrize(
+    ("text", "records", "reason"),
+    [
+        (b"{}\n{}", 2, r"ends without a line feed: b'{}\\n{}'"),
+        (b"{}\n", 2, "has 2 records, but 1 line feeds"),
+        (b"", 1, "has 1 records, but 0 line feeds"),
+        (b"{}\n\n{}\n", 2, "has 2 records, but 3 line feeds"),
+        (b"\n", 0, "has 0 records, but 1 line feeds"),
+    ],
+)
+def test_a_window_must_hold_its_records(text: bytes, records: int, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_flat(Window(text, range(records)), WANTED, KEYS)
 
 
 def test_a_blank_line_is_told() -> None:
