@@ -24,7 +24,7 @@ def candidates(
         hits: int64[B], hit blocks there, of which the first is 0.
         rises: equal rises, from 1; a capacity on either side of each is found.
         is_few: every bend is a candidate, and not only the first and the last.
-        found: to fill, of `2 * rises + B` places at least.
+        found: to fill, of `2 * rises + B` places at least, or of `2 * rises + 2` where not every bend is a candidate.
         found_hits: likewise.
 
     Returns:
@@ -62,6 +62,69 @@ def candidates(
         slope = (hits[bend + 1] - hits[bend]) // (bends[bend + 1] - bends[bend])
         found_hits[place] = hits[bend] + slope * (found[place] - bends[bend])
     return end
+
+
+@kernel()
+def merge_rises(
+    offsets: Int64Array,
+    capacities: NDArray[Any],
+    hits: Float64Array,
+    worths: Float64Array,
+    spare: NDArray[Any],
+    spare_hits: Float64Array,
+) -> int:
+    """Bring C curves' places together, ascending, each capacity once, with what the hits of all rise by there.
+
+    It also runs over Python's integers, see `litehit.jit.interpreted`. Runs are merged in pairs, so that capacities
+    which several curves have soon come up once.
+
+    Args:
+        offsets: int64[C + 1], as those of `curve_kernels`, of a curve at least; it is written over.
+        capacities: integers[P], ascending for each curve; then the places.
+        hits: float64[P], hit blocks there; then the rises, in what hits count.
+        worths: float64[C], what a hit block of each counts.
+        spare: room as of `capacities`.
+        spare_hits: likewise.
+
+    Returns:
+        How many places there are.
+    """
+    curves = len(offsets) - 1
+    for curve in range(curves):
+        for place in range(offsets[curve + 1] - 1, offsets[curve], -1):
+            hits[place] = (hits[place] - hits[place - 1]) * worths[curve]
+        if offsets[curve] < offsets[curve + 1]:
+            hits[offsets[curve]] *= worths[curve]
+    read, read_hits, written, written_hits = capacities, hits, spare, spare_hits
+    rounds = 0
+    while curves > 1:
+        end = 0
+        for curve in range(0, curves, 2):
+            left, left_end = offsets[curve], offsets[curve + 1]
+            right, right_end = left_end, offsets[min(curve + 2, curves)]
+            offsets[curve // 2] = end
+            while left < left_end or right < right_end:
+                take_left = left < left_end and (right == right_end or read[left] <= read[right])
+                take_right = right < right_end and (left == left_end or read[right] <= read[left])
+                written_hits[end] = 0.0
+                if take_left:
+                    written[end] = read[left]
+                    written_hits[end] += read_hits[left]
+                    left += 1
+                if take_right:
+                    written[end] = read[right]
+                    written_hits[end] += read_hits[right]
+                    right += 1
+                end += 1
+        curves = (curves + 1) // 2
+        offsets[curves] = end
+        read, read_hits, written, written_hits = written, written_hits, read, read_hits
+        rounds += 1
+    if rounds % 2:
+        for place in range(offsets[1]):
+            capacities[place] = read[place]
+            hits[place] = read_hits[place]
+    return int(offsets[1])
 
 
 @kernel()
@@ -105,7 +168,7 @@ def equal_rises(hits: Float64Array, count: int, places: Int64Array) -> int:
 
 
 @kernel()
-def largest_errors(chosen: Int64Array, units: NDArray[Any], hits: NDArray[Any], is_linear: bool) -> tuple[float, float]:
+def largest_errors(chosen: Int64Array, units: NDArray[Any], hits: NDArray[Any], is_linear: bool) -> tuple[float, int]:
     """How far hits may be from the straight lines between points.
 
     It also runs over Python's integers, see `litehit.jit.interpreted`.
@@ -120,12 +183,12 @@ def largest_errors(chosen: Int64Array, units: NDArray[Any], hits: NDArray[Any], 
     Returns:
         The largest error, and the largest rise from one point to the next.
     """
-    worst, largest_rise = 0.0, 0.0
+    worst, largest_rise = 0.0, hits[0] - hits[0]
     for point in range(len(chosen) - 1):
         begin, end = chosen[point], chosen[point + 1]
         # All counts from the point: exactly, and only then rounded.
+        largest_rise = max(largest_rise, hits[end] - hits[begin])
         width, rise = float(units[end] - units[begin]), float(hits[end] - hits[begin])
-        largest_rise = max(largest_rise, rise)
         for place in range(begin, end):
             low_line = rise * (float(units[place] - units[begin]) / width)
             high_line = rise * (float(units[place + 1] - units[begin]) / width)
@@ -199,6 +262,7 @@ def warm_up() -> None:
     ends, rising, found = np.array([0, 2]), np.array([0, 1]), np.empty(4, np.int64)
     one = np.ones(1, np.int64)
     candidates(rising, rising, 1, True, found, found.copy())
+    merge_rises(np.array([0, 2]), rising.copy(), np.zeros(2), np.ones(1), rising.copy(), np.zeros(2))
     equal_rises(rising.astype(np.float64), 2, found)
     largest_errors(rising, rising, rising, True)
     smallest_capacities(ends, rising, rising, one, one, one, 1, found)

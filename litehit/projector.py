@@ -72,7 +72,7 @@ class HitCurveProjector:
     @staticmethod
     def gb_of_many_bytes(capacities_bytes: NDArray[Any]) -> NDArray[np.float64]:
         """`gb_of_bytes` of K capacities, integers[K] that may be Python's: float64[K]."""
-        if len(capacities_bytes) and max(capacities_bytes) > 2**53:
+        if len(capacities_bytes) and capacities_bytes.max() > 2**53:
             return np.array([HitCurveProjector.gb_of_bytes(int(one)) for one in capacities_bytes])
         return capacities_bytes.astype(np.float64) / _BYTES_PER_GB
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pydantic_core import to_json
 
 from litehit.projector import HitCurveProjector
-from schemas.answers import CurveAnswer, CurveError
+from schemas.answers import CurveAnswer
 from service.api.answering import About, Facts
-from service.api.capacity import ceiling_of
 from service.api.curve_points import CurvePoints, chosen_points, count_breakpoints, every_breakpoint
 from service.api.facts_route import FactsRoute
 from service.api.grouping import by_instance
@@ -98,6 +97,7 @@ def curve_document(
 
 
 def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[bytes]:
+    """A `Curve` of `schemas.answers`. Its numbers are ours, so they are written as they are and not validated again."""
     charge, unit, rate = function.block_bytes, function.unit_bytes, function.rate
     head = {
         **more,
@@ -106,17 +106,22 @@ def _curve(function: HitFunction, points: CurvePoints, **more: Any) -> Iterator[
         "block_bytes": charge,
         "block_size_tokens": function.block_size_tokens,
         "unit_bytes": unit,
-        "ceiling": ceiling_of(function),
-        "largest_error": CurveError(
-            hit_blocks=points.errors.blocks,
-            hit_tokens=points.errors.tokens,
-            hit_rate=rate(points.errors.tokens),
-            rise_hit_rate=rate(points.errors.rise_tokens),
-        ),
+        "ceiling": {
+            "hit_blocks": function.ceiling_blocks,
+            "hit_tokens": function.ceiling_tokens,
+            "hit_rate": function.ceiling_rate,
+        },
+        "largest_error": {
+            "hit_blocks": points.errors.blocks,
+            "hit_tokens": points.errors.tokens,
+            "hit_rate": rate(points.errors.tokens),
+            "rise_hit_rate": rate(points.errors.rise_tokens),
+        },
     }
+    capacities = scaled(points.units, unit)
     columns: list[tuple[str, Integers, Callable[[Integers], NDArray[Any]]]] = [
-        ("capacity_bytes", points.units, lambda units: scaled(units, unit)),
-        ("capacity_gb", points.units, lambda units: HitCurveProjector.gb_of_many_bytes(scaled(units, unit))),
+        ("capacity_bytes", capacities, _same),
+        ("capacity_gb", capacities, HitCurveProjector.gb_of_many_bytes),
         ("hit_blocks", points.hits.blocks, _same),
         ("hit_tokens", points.hits.tokens, _same),
         ("hit_rates", points.hits.tokens, function.rates),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from litehit import point_kernels
 from litehit.curves import Int64Array
@@ -68,8 +67,9 @@ class _Piece:
 
         They lie around equal rises of the hits, and at the bends where these are as few.
         """
-        found, hits = np.empty((2, count + len(self.bends)), np.int64)
-        end = point_kernels.candidates(self.bends, self.hits, count // 2, len(self.bends) <= count, found, hits)
+        is_few = len(self.bends) <= count
+        found, hits = np.empty((2, count + (len(self.bends) if is_few else 2)), np.int64)
+        end = point_kernels.candidates(self.bends, self.hits, count // 2, is_few, found, hits)
         return found[:end], hits[:end]
 
 
@@ -104,8 +104,10 @@ def chosen_points(function: HitFunction, count: int) -> CurvePoints:
     else:
         units = _probes(pieces, probes_wanted, bends)
         hits = function.hits(units, function.unit_bytes)
-    kept = np.searchsorted(units, bends) if len(bends) <= count // 2 else np.empty(0, np.int64)
-    chosen = _distinct(np.concatenate([_equal_rises(hits.tokens, count - len(kept)), kept]))
+    kept = np.searchsorted(units, bends) if 0 < len(bends) <= count // 2 else ()
+    chosen = _equal_rises(hits.tokens, count - len(kept))
+    if len(kept):
+        chosen = _distinct(np.concatenate([chosen, kept]))
     return CurvePoints(
         units[chosen], Hits(hits.blocks[chosen], hits.tokens[chosen]), _errors(units, hits, chosen, is_linear=is_linear)
     )
@@ -127,14 +129,9 @@ def _bends(pieces: list[_Piece]) -> Integers:
 def _distinct(values: Integers) -> Integers:
     """Ascending, each once; numpy's own takes minutes for some millions of multiples of a large number."""
     ordered: Integers = np.sort(values)
-    return ordered[_last_of_each(ordered)]
-
-
-def _last_of_each(ordered: Integers) -> NDArray[np.bool_]:
-    """Where an ascending value is not the next one's too: bool[P]."""
     is_last = np.ones(len(ordered), np.bool_)
     is_last[:-1] = ordered[1:] != ordered[:-1]
-    return is_last
+    return ordered[is_last]
 
 
 def _probes_of_one(function: HitFunction, piece: _Piece, count: int, bends: Integers) -> tuple[Integers, Hits]:
@@ -142,7 +139,9 @@ def _probes_of_one(function: HitFunction, piece: _Piece, count: int, bends: Inte
     capacity_blocks, hit_blocks = piece.candidates(count)
     units = piece.units(capacity_blocks)
     if len(units) > count:
-        places = _distinct(np.concatenate([_equal_rises(hit_blocks, count), np.searchsorted(units, bends)]))
+        places = _equal_rises(hit_blocks, count)
+        if len(bends):
+            places = _distinct(np.concatenate([places, np.searchsorted(units, bends)]))
         units, hit_blocks = units[places], hit_blocks[places]
     return units, function.hits_of(hit_blocks, piece.block_size_tokens)
 
@@ -153,19 +152,16 @@ def _probes(pieces: list[_Piece], count: int, bends: Integers) -> Integers:
     Those of `bends`, `count` at most, are among them: all bends there are, or none.
     The hits of a piece count from its candidate on, which is a little late, and only the choice depends on it.
     """
-    units: list[Integers] = []
-    rises = []
-    for piece in pieces:
-        capacity_blocks, hits = piece.candidates(count)
-        units.append(piece.units(capacity_blocks))
-        tokens = hits.astype(np.float64) * piece.block_size_tokens
-        tokens[1:] -= tokens[:-1].copy()
-        rises.append(tokens)
-    everywhere, risen = np.concatenate(units), np.concatenate(rises)
-    order = np.argsort(everywhere, kind="stable")
-    everywhere = everywhere[order]
-    is_last = _last_of_each(everywhere)
-    everywhere, about = everywhere[is_last], np.cumsum(risen[order])[is_last]
+    found = [(*piece.candidates(count), piece) for piece in pieces]
+    offsets = np.cumsum([0, *(len(hits) for _, hits, _ in found)])
+    everywhere = np.concatenate([piece.units(capacity_blocks) for capacity_blocks, _, piece in found])
+    rises = np.concatenate([hits for _, hits, _ in found]).astype(np.float64)
+    worths = np.array([piece.block_size_tokens for piece in pieces], np.float64)
+    merge = point_kernels.merge_rises
+    if everywhere.dtype == object:
+        merge = interpreted(merge)
+    end = merge(offsets, everywhere, rises, worths, np.empty_like(everywhere), np.empty_like(rises))
+    everywhere, about = everywhere[:end], np.cumsum(rises[:end])
     if len(everywhere) <= count:
         return everywhere  # every bend is a candidate, where they are as few
     return _distinct(np.concatenate([everywhere[_equal_rises(about, count)], bends]))
@@ -193,20 +189,18 @@ def _errors(units: Integers, hits: Hits, chosen: Int64Array, *, is_linear: bool)
     """
     if len(chosen) < 2:
         return Errors(0, 0, 0)
-    is_every = len(chosen) == len(units)
-    rise = int(np.max(np.diff(hits.tokens if is_every else hits.tokens[chosen])))
-    if is_linear and is_every:
-        return Errors(0, 0, rise)
+    if is_linear and len(chosen) == len(units):
+        return Errors(0, 0, int(np.max(np.diff(hits.tokens))))
     blocks, tokens = (_largest_errors(chosen, units, numbers, is_linear) for numbers in (hits.blocks, hits.tokens))
-    return Errors(_rounded_up(*blocks), _rounded_up(*tokens), rise)
+    return Errors(_rounded_up(*blocks), _rounded_up(*tokens), int(tokens[1]))
 
 
-def _largest_errors(chosen: Int64Array, units: Integers, hits: Integers, is_linear: bool) -> tuple[float, float]:
+def _largest_errors(chosen: Int64Array, units: Integers, hits: Integers, is_linear: bool) -> tuple[float, int]:
     measure = point_kernels.largest_errors
     if object in (units.dtype, hits.dtype):
         measure = interpreted(measure)
     return measure(chosen, units, hits, is_linear)
 
 
-def _rounded_up(worst: float, rise: float) -> int:
+def _rounded_up(worst: float, rise: int) -> int:
     return ceil(worst + rise * _ROUNDING) if worst > rise * _ROUNDING else 0

@@ -95,11 +95,14 @@ class HitFunction:
         for key, sums in groups:
             parts.setdefault((key.block_size_tokens, block_bytes or key.block_bytes), []).append(sums)
         self.parts = tuple(Part(*charge, tuple(sums)) for charge, sums in sorted(parts.items()))
-        everything = [(part, sums) for part in self.parts for sums in part.sums]
-        self.requests = sum(sums.requests for _, sums in everything)
-        self.input_tokens = sum(sums.input_tokens for _, sums in everything)
-        self.ceiling_blocks = sum(sums.ceiling() for _, sums in everything)
-        self.ceiling_tokens = sum(sums.ceiling() * part.block_size_tokens for part, sums in everything)
+        self.requests = self.input_tokens = self.ceiling_blocks = self.ceiling_tokens = 0
+        for part in self.parts:
+            for sums in part.sums:
+                ceiling = sums.ceiling()
+                self.requests += sums.requests
+                self.input_tokens += sums.input_tokens
+                self.ceiling_blocks += ceiling
+                self.ceiling_tokens += ceiling * part.block_size_tokens
         self.unit_bytes = gcd(*(part.block_bytes for part in self.parts)) or 1
 
     @property

@@ -206,7 +206,7 @@ class FactIndex:
         """What `select` gives where it has no more groups in all, reads no rows and refuses no id; else None."""
         state = self._state
         if state.groups <= most_groups and state.is_inside(window) and all(map(state.totals.has, instance_ids)):
-            return _whole(state, instance_ids or None)
+            return state.whole(instance_ids or None)
         return None
 
     def select(self, window: TimeWindow, instance_ids: Collection[str] | None) -> Selection:
@@ -244,7 +244,7 @@ class FactIndex:
                 near = get_close_matches(unknown[0], state.totals.instances(), n=1)
                 raise UnknownInstances(unknown, next(iter(near), None))
         if state.is_inside(window):
-            return _whole(state, instance_ids)
+            return state.whole(instance_ids)
         groups = state.totals.groups
         if instance_ids is not None:
             groups = Groups.of(key for key in groups.keys if key.instance_id in instance_ids)
@@ -255,7 +255,3 @@ class FactIndex:
     def _open(self, info: SegmentInfo) -> SegmentSums:
         parts, rows = self._state.makes_up(info)
         return self._folder.make(info, parts, rows)
-
-
-def _whole(state: IndexState, instance_ids: Collection[str] | None) -> Selection:
-    return state.everything if instance_ids is None else state.everything.of_instances(instance_ids)

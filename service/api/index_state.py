@@ -152,6 +152,10 @@ class IndexState:
             self.as_of,
         )
 
+    def whole(self, instance_ids: Collection[str] | None) -> Selection:
+        """All facts of some instances; None = of all."""
+        return self.everything if instance_ids is None else self.everything.of_instances(instance_ids)
+
     def _chain(self, key: ChainKey) -> ChainState:
         return self.chains.get(key, ChainState())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -37,6 +38,30 @@ def test_candidates_lie_on_either_side_of_equal_rises(
     end = point_kernels.candidates(bends, hits, rises, is_few, found, found_hits)
     assert found_hits[:end].tolist() == np.interp(found[:end], bends, hits).tolist()
     assert found[:end].tolist() == sorted({*near.tolist(), *(bends if is_few else bends[[0, -1]]).tolist()})
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), max_size=9), st.integers(1, 4)), min_size=1
+    )
+)
+def test_merged_rises_are_those_of_all_curves(curves: list[tuple[list[tuple[int, int]], int]]) -> None:
+    expected: Counter[int] = Counter()
+    runs, hits = [], []
+    for points, worth in curves:
+        rises = dict(points)
+        runs.append(sorted(rises))
+        hits.append(np.cumsum([rises[capacity] for capacity in runs[-1]], dtype=np.float64))
+        for capacity, rise in rises.items():
+            expected[capacity] += rise * worth
+    offsets = np.cumsum([0, *map(len, runs)])
+    worths = np.array([worth for _, worth in curves], np.float64)
+    for dtype, merge in ((np.int64, point_kernels.merge_rises), (object, interpreted(point_kernels.merge_rises))):
+        capacities: Any = np.array([capacity for run in runs for capacity in run], dtype)
+        found = np.concatenate([np.empty(0), *hits])
+        end = merge(offsets.copy(), capacities, found, worths, np.empty_like(capacities), np.empty_like(found))
+        assert capacities[:end].tolist() == sorted(expected)
+        assert found[:end].tolist() == [expected[capacity] for capacity in sorted(expected)]
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(2, 9))
