@@ -29,7 +29,7 @@ def gather_keys(keys: Int64Array, firsts: Int64Array, counts: Int64Array) -> tup
 @kernel()
 def _gather(keys: Int64Array, firsts: Int64Array, offsets: Int64Array, gathered: Int64Array) -> None:
     for request in range(len(firsts)):
-        source = firsts[request]
-        for target in range(offsets[request], offsets[request + 1]):
-            gathered[target] = keys[source]
-            source += 1
+        target = gathered[offsets[request] : offsets[request + 1]]
+        source = keys[firsts[request] : firsts[request] + len(target)]
+        for i in range(len(target)):  # over parts that begin at 0: the compiler makes it a copy of whole vectors
+            target[i] = source[i]
