@@ -17,12 +17,12 @@ from rich.table import Table
 from benchmarks.pipeline import workload
 from schemas.request import EVENT
 from service.event_json import event_json
-from service.formats.base import RecordContext, TraceFormat
+from service.formats.contents import Contexts
 from service.formats.native import NativeFormat
 from service.formats.native_protobuf import NativeProtobufFormat, protobuf_event
+from service.formats.trace_format import TraceFormat
 
 _ROUNDS = 5
-_CONTEXT = RecordContext(None, 0, None)
 
 
 def measure(requests: int) -> dict[str, float]:
@@ -50,7 +50,7 @@ def measure(requests: int) -> dict[str, float]:
 
 def _read(trace_format: TraceFormat, records: Sequence[bytes]) -> float:
     begin = time.perf_counter()
-    trace_format.parse_many(records, [_CONTEXT] * len(records))
+    trace_format.parse_many(records, Contexts.of_lines(None, range(len(records))))
     return time.perf_counter() - begin
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from litehit.curves import Int64Array
 from litehit.errors import InvalidRequest
 from litehit.instance import InstanceEngine
 from litehit.request import MAX_INPUT_TOKENS, Request
@@ -24,6 +26,11 @@ class EngineGroup:
 
     engines: tuple[InstanceEngine, ...]
     places: tuple[int, ...]
+
+    @property
+    def trace_block_size_tokens(self) -> int:
+        """That of all of them."""
+        return self.engines[0].config.trace_block_size_tokens
 
     def admit(self, request: Request) -> Request:
         """The request with keys of full blocks only, if every engine will take it.
@@ -44,16 +51,25 @@ class EngineGroup:
 
     def takes_as_they_are(self, requests: WindowRequests) -> bool:
         """Whether `admit` surely gives back each request as it is; if not, it has to tell."""
-        block = self.engines[0].config.trace_block_size_tokens
-        stated, lengths = requests.stated_blocks, requests.columns.input_token_lens
-        counts = np.diff(requests.columns.offsets)
-        return bool(
-            np.all((stated == NOT_STATED) | (stated == block))
-            and not requests.rounded_up.any()
-            and np.all((lengths <= 0) | (counts == lengths // block))
-            and np.all(lengths <= MAX_INPUT_TOKENS)
-            and np.all(counts <= MAX_INPUT_TOKENS // block)
-        )
+        return bool(taken_as_they_are(requests, self.trace_block_size_tokens).all())
+
+
+def taken_as_they_are(requests: WindowRequests, trace_blocks: int | Int64Array) -> NDArray[np.bool_]:
+    """Which of R requests `EngineGroup.admit` surely gives back as they are: bool[R].
+
+    Args:
+        requests: the requests.
+        trace_blocks: the trace block size of the engines, in tokens; or int64[R], of those of each request.
+    """
+    stated, lengths = requests.stated_blocks, requests.columns.input_token_lens
+    counts = np.diff(requests.columns.offsets)
+    return np.asarray(
+        ((stated == NOT_STATED) | (stated == trace_blocks))
+        & ~requests.rounded_up
+        & ((lengths <= 0) | (counts == lengths // trace_blocks))
+        & (lengths <= MAX_INPUT_TOKENS)
+        & (counts <= MAX_INPUT_TOKENS // trace_blocks)
+    )
 
 
 class FanOut:

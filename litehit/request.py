@@ -107,6 +107,20 @@ class RequestBatch:
             offsets,
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[RequestBatch]) -> RequestBatch:
+        """Append batches, at least one, in the order given."""
+        counts = np.concatenate([np.diff(part.offsets) for part in parts])
+        offsets = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        return cls(
+            [trace_id for part in parts for trace_id in part.trace_ids],
+            np.concatenate([part.timestamps_ns for part in parts]),
+            np.concatenate([part.input_token_lens for part in parts]),
+            np.concatenate([part.keys for part in parts]),
+            offsets,
+        )
+
     def __getitem__(self, rows: slice) -> RequestBatch:
         """The requests of a slice with step 1; their keys are shared."""
         first, end, _ = rows.indices(len(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ class WindowRequests:
     Attributes:
         numbers: int64[R], those of their records.
         columns: what of them an engine takes, once it is sure that it takes them.
-        instances: instance ids.
+        instances: instance ids, each once.
         instance_of: int64[R], index in `instances`.
         stated_blocks: int64[R], tokens of a request's trace block; `NOT_STATED` where the trace does not say.
         rounded_up: bool[R]: see `Request.keys_rounded_up`.
@@ -63,34 +63,44 @@ class WindowRequests:
             self.rounded_up[rows],
         )
 
+    def numbered(self, numbers: Int64Array) -> WindowRequests:
+        """The same requests; their records have other numbers, int64[R]."""
+        return replace(self, numbers=numbers)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[WindowRequests]) -> WindowRequests:
+        """Append requests in the order given."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.from_requests((), ())
+        indices: dict[str, int] = {}
+        instance_of = []
+        for part in parts:
+            known = [indices.setdefault(instance_id, len(indices)) for instance_id in part.instances]
+            instance_of.append(np.array(known, np.int64)[part.instance_of])
+        return cls(
+            np.concatenate([part.numbers for part in parts]),
+            RequestBatch.concatenate([part.columns for part in parts]),
+            tuple(indices),
+            np.concatenate(instance_of),
+            np.concatenate([part.stated_blocks for part in parts]),
+            np.concatenate([part.rounded_up for part in parts]),
+        )
+
     def merge(self, other: WindowRequests, places: Int64Array, other_places: Int64Array) -> WindowRequests:
         """These requests and others, in the order of the places that are given for each."""
-        columns, others = self.columns, other.columns
-        joined = WindowRequests(
-            np.concatenate([self.numbers, other.numbers]),
-            RequestBatch(
-                [*columns.trace_ids, *others.trace_ids],
-                np.concatenate([columns.timestamps_ns, others.timestamps_ns]),
-                np.concatenate([columns.input_token_lens, others.input_token_lens]),
-                np.concatenate([columns.keys, others.keys]),
-                np.concatenate([columns.offsets, len(columns.keys) + others.offsets[1:]]),
-            ),
-            self.instances + other.instances,
-            np.concatenate([self.instance_of, len(self.instances) + other.instance_of]),
-            np.concatenate([self.stated_blocks, other.stated_blocks]),
-            np.concatenate([self.rounded_up, other.rounded_up]),
-        )
+        if not len(other):
+            return self
+        joined = WindowRequests.concatenate([self, other])
         return joined.select(np.argsort(np.concatenate([places, other_places])))
 
     def by_instance(self) -> Iterator[tuple[str, Int64Array]]:
         """Each instance that a request is for, with its requests' rows."""
-        rows: dict[str, list[Int64Array]] = {}
         for index, instance_id in enumerate(self.instances):
-            own = np.flatnonzero(self.instance_of == index)
-            if len(own):
-                rows.setdefault(instance_id, []).append(own)
-        for instance_id, parts in rows.items():
-            yield instance_id, parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+            rows = np.flatnonzero(self.instance_of == index)
+            if len(rows):
+                yield instance_id, rows
 
     def requests(self) -> Iterator[tuple[int, Request]]:
         """The requests one by one, with their records' numbers."""

@@ -19,8 +19,9 @@ from litehit.windows_ahead import read_ahead
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
 from service.event_json import event_json
 from service.format_names import FormatName
-from service.formats.base import FormatError, PlainRequests, RecordContext, TraceFormat
+from service.formats.base import FormatError, RecordContext
 from service.formats.native_protobuf import protobuf_event
+from service.formats.trace_format import PlainRequests, TraceFormat
 
 
 class RecordSink(Protocol):

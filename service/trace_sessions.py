@@ -8,8 +8,9 @@ from pathlib import Path
 
 from litehit.errors import TraceError
 from litehit.window import Window, windows_of
-from service.formats.base import FormatError, TraceFormat
+from service.formats.base import FormatError
 from service.formats.naming import STATED, Naming
+from service.formats.trace_format import TraceFormat
 from service.formats.weka import WekaFormat, read_session
 from service.trace_file import STANDARD_INPUT, TraceFile
 

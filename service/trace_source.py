@@ -13,9 +13,10 @@ from litehit.time_units import NS_PER_S
 from litehit.window import Window, windows_of
 from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import FormatError, RecordContext
 from service.formats.naming import naming_by
 from service.formats.recognise import FIRST_LINES, recognise
+from service.formats.trace_format import TraceFormat
 from service.reorder import TimeOrder
 from service.trace_file import TraceFile
 from service.trace_sessions import SessionTrace, session_files

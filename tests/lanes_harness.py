@@ -28,6 +28,7 @@ from service.errors import BatchAborted
 from service.format_names import FormatName
 from service.lanes import reading
 from service.lanes.exactly_once import ExactlyOnce
+from service.lanes.read_records import ReadRecords
 from service.lanes.status import LanesStatus, LaneState, LaneStatus
 from service.lanes.transaction import MicroBatch
 from service.lanes.worker import LanesWorker
@@ -168,7 +169,7 @@ def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 3
         consumer.close()
 
 
-def read(records: Iterable[SourceRecord]) -> list[reading.ReadRecord]:
+def read(records: Iterable[SourceRecord]) -> ReadRecords:
     """What a worker reads in request events."""
     return reading.read_records(formats.of_topic(FormatName.NATIVE), list(records))
 

@@ -9,7 +9,6 @@ from litehit.registry import Registry
 from litehit.request import Request
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
-from service.lanes.reading import ReadRecord
 from service.lanes.snapshot import Snapshot, encode
 from service.records import SourceRecord
 from tests import lanes_harness as harness
@@ -22,12 +21,11 @@ def new_lane(known: Registry, restored: Snapshot | None = None, partition: int =
     return Lane(partition, known, TARGETS, restored=restored)
 
 
-def records_of(requests: Sequence[Request], first: int = 0, partition: int = 3) -> list[ReadRecord]:
-    records = [
+def records_of(requests: Sequence[Request], first: int = 0, partition: int = 3) -> list[SourceRecord]:
+    return [
         SourceRecord("requests", partition, offset, b"key", harness.event(request), 1_700_000_000_000)
         for offset, request in enumerate(requests, first)
     ]
-    return harness.read(records)
 
 
 def snapshot_of(lane: Lane, topic: RequestsTopic = TOPIC) -> Snapshot:
@@ -37,7 +35,7 @@ def snapshot_of(lane: Lane, topic: RequestsTopic = TOPIC) -> Snapshot:
 def made_snapshot(known: Registry, records: int = 200, partition: int = 3) -> Snapshot:
     """Of a lane that has processed so many records."""
     lane = new_lane(known, partition=partition)
-    lane.process(records_of(harness.make_requests(records, seed=31), partition=partition))
+    lane.process(harness.read(records_of(harness.make_requests(records, seed=31), partition=partition)))
     return snapshot_of(lane)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from litehit.errors import OptionError
 from service.format_names import FormatName
 from service.formats.bailian import BailianFormat
-from service.formats.base import TraceFormat
 from service.formats.dynamo import DynamoFormat
 from service.formats.litellm import LitellmFormat
 from service.formats.mooncake import MooncakeFormat
@@ -18,6 +17,7 @@ from service.formats.native_protobuf import NativeProtobufFormat
 from service.formats.sglang import SglangFormat
 from service.formats.tair import TairFormat
 from service.formats.tair_publisher import TairPublisherFormat
+from service.formats.trace_format import TraceFormat
 from service.formats.weka import WekaFormat
 
 

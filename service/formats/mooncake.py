@@ -10,12 +10,13 @@ from litehit.request import Request, RequestBatch
 from litehit.time_units import NS_PER_MS
 from litehit.window import Window
 from litehit.window_requests import WindowRequests
-from service.formats.base import PlainRequests, RecordContext, time_of
+from service.formats.base import RecordContext, time_of
 from service.formats.fast_object import Member
 from service.formats.fields import integer, key_list, time_ns
 from service.formats.flat_lines import read_flat
 from service.formats.object_format import ObjectFormat
 from service.formats.prefix_blocks import full_block_keys
+from service.formats.trace_format import PlainRequests
 
 DEFAULT_BLOCK_SIZE_TOKENS = 512
 _NAME = "mooncake"

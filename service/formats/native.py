@@ -15,18 +15,18 @@ from service.formats.base import (
     Content,
     FormatError,
     RecordContext,
-    TraceFormat,
     invalid_field,
-    or_error,
     refuse_no_text,
     shown,
     time_of,
 )
+from service.formats.contents import Contents, Contexts
 from service.formats.fast_event import EVENT_MEMBERS, EventFields, Write, read_fast_event
 from service.formats.fields import read_object
 from service.formats.flat_events import read_flat_events
 from service.formats.naming import STATED, Naming
 from service.formats.registering import registration_of
+from service.formats.trace_format import TraceFormat
 
 _REASONS = {
     "json_invalid": Reason.MALFORMED_JSON,
@@ -63,14 +63,11 @@ class NativeFormat(TraceFormat):
             return registration_of(event, context)
         return self._request(event, context)
 
-    def parse_many(self, records: Sequence[bytes], contexts: Sequence[RecordContext]) -> list[Content | FormatError]:
+    def parse_many(self, records: Sequence[bytes], contexts: Contexts) -> Contents:
         """See `TraceFormat.parse_many`."""
         if self._naming.by_template:
             return super().parse_many(records, contexts)
-        return [
-            or_error(self.parse, record, context) if event is None else or_error(self._request, event, context)
-            for record, context, event in zip(records, contexts, read_flat_events(records), strict=True)
-        ]
+        return Contents.complete(read_flat_events(records, contexts), self.parse, records, contexts)
 
     def _request(self, event: EventFields, context: RecordContext) -> Request:
         return Request(

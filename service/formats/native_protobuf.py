@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from litehit.curves import Int64Array
 from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, shown, time_of
+from service.formats.base import FormatError, RecordContext, shown, time_of
+from service.formats.contents import Contents, Contexts
+from service.formats.event_messages import read_messages
 from service.formats.naming import STATED, Naming
 from service.formats.registering import read_registration
 from service.formats.registration_message import add_registration, stated_fields
+from service.formats.trace_format import TraceFormat
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _KEY_BYTES = 8
@@ -113,6 +117,12 @@ class NativeProtobufFormat(TraceFormat):
             input_token_len=event.input_token_len,
             trace_block_size_tokens=block,
         )
+
+    def parse_many(self, records: Sequence[bytes], contexts: Contexts) -> Contents:
+        """See `TraceFormat.parse_many`."""
+        if self._naming.by_template:
+            return super().parse_many(records, contexts)
+        return Contents.complete(read_messages(records).requests(contexts), self.parse, records, contexts)
 
 
 def _members(event: Any, stated: str | None) -> dict[str, Any]:

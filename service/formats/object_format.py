@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from service.formats.base import TraceFormat
 from service.formats.fast_object import Wanted
 from service.formats.fields import read_members
 from service.formats.naming import STATED, Naming
+from service.formats.trace_format import TraceFormat
 
 
 class ObjectFormat(TraceFormat):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import FormatError, RecordContext
 from service.formats.naming import STATED, Naming
 from service.formats.native import NativeFormat, TypeAbsent
+from service.formats.trace_format import TraceFormat
 
 
 class TairFormat(TraceFormat):

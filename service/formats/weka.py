@@ -13,9 +13,10 @@ from litehit.curves import Int64Array
 from litehit.request import Request
 from litehit.time_units import NS_PER_S
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat, shown, time_of
+from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fields import integer, key_list, read_object, text, time_ns
 from service.formats.naming import STATED, Naming
+from service.formats.trace_format import TraceFormat
 
 DEFAULT_BLOCK_SIZE_TOKENS = 64
 _SUBAGENT = "subagent"

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litehit.errors import InvalidRequest
 from litehit.registration import Registration
-from litehit.request import Request
 from litehit.window import Window
-from litehit.window_requests import ReadWindow, WindowRequests
+from litehit.window_requests import ReadWindow
 from schemas.dead_letter import Reason
-from service.formats.base import FormatError, RecordContext, TraceFormat
+from service.formats.base import FormatError
+from service.formats.contents import Contexts
+from service.formats.trace_format import TraceFormat
 
 
 def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callable[[Window], ReadWindow]:
@@ -33,36 +33,25 @@ def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callabl
             for place, (number, record) in enumerate(window.records())
             if (left is None or place in left) and record.strip()
         ]
+        places, numbers = [place for place, _, _ in records], [number for _, number, _ in records]
         contents = trace_format.parse_many(
-            [record for _, _, record in records],
-            [RecordContext(instance_id, number, timestamp_ns=None) for _, number, _ in records],
+            [record for _, _, record in records], Contexts.of_lines(instance_id, numbers)
         )
-        numbers: list[int] = []
-        places: list[int] = []
-        requests: list[Request] = []
-        ignored = 0
-        fault: tuple[int, InvalidRequest] | None = None
-        for (place, number, _), content in zip(records, contents, strict=True):
-            if isinstance(content, Registration):
-                fault = number, _registers(content)
-            elif isinstance(content, FormatError):
-                fault = number, content
-            elif content is None:
-                ignored += 1
-            else:
-                numbers.append(number)
-                places.append(place)
-                requests.append(content)
-            if fault is not None:
-                break
-        read_one_by_one = WindowRequests.from_requests(numbers, requests)
-        if plain is None:
-            return ReadWindow(len(window.numbers), read_one_by_one, ignored, fault)
-        merged = plain.requests.merge(read_one_by_one, plain.places, np.array(places, np.int64))
-        if fault is not None:
-            before = np.flatnonzero(plain.places < place)
-            merged = merged.select(np.arange(len(before) + len(places)))
-        return ReadWindow(len(window.numbers), merged, ignored, fault)
+        rest = contents.requests
+        rest_places = np.array(places, np.int64)[rest.numbers]
+        rest = rest.numbered(np.array(numbers, np.int64)[rest.numbers])
+        merged = rest if plain is None else plain.requests.merge(rest, plain.places, rest_places)
+        others = contents.others
+        faults = ((ignored, row, other) for ignored, (row, other) in enumerate(others) if other is not None)
+        first = next(faults, None)
+        if first is None:
+            return ReadWindow(len(window.numbers), merged, len(others))
+        ignored, row, other = first
+        fault = _registers(other) if isinstance(other, Registration) else other
+        before = np.count_nonzero(rest_places < places[row])
+        if plain is not None:
+            before += np.count_nonzero(plain.places < places[row])
+        return ReadWindow(len(window.numbers), merged.select(np.arange(before)), ignored, (numbers[row], fault))
 
     return read
 

@@ -2,79 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from litehit.config_changes import core_changes
 from litehit.core import LiteHit
 from litehit.errors import RegistrationNeedsReset
 from litehit.facts import FactBatch
 from litehit.fan_out import EngineGroup, FanOut
-from litehit.frozen import FrozenCore
 from litehit.instance import InstanceEngine
 from litehit.prepared import Prepared
 from litehit.registration import Registration, Registrations
 from litehit.registry import InstanceConfig, Registry
-from litehit.repeats import Digests, RecentByInstance
-from litehit.request import Request, RequestBatch
+from litehit.repeats import RecentByInstance
+from litehit.request import RequestBatch
 from litehit.targets import AS_NAMED, Routing
+from litehit.window_requests import WindowRequests
 from service.errors import CoreChanged
-from service.lanes.committed import RequestsTopic
 from service.lanes.counterparts import counterpart
-from service.lanes.counters import Charge, ChargeSums, OnlineCounters
+from service.lanes.counters import Charge, OnlineCounters
+from service.lanes.frozen_lane import FrozenInstance, FrozenLane
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
 from service.lanes.status import InstanceStatus
-
-
-@dataclass(frozen=True, slots=True)
-class FrozenInstance:
-    """A copy of one instance."""
-
-    config: InstanceConfig
-    core: FrozenCore
-    sums: dict[Charge, ChargeSums]
-    traces: Digests
-    is_variant: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FrozenLane:
-    """A copy of a lane, made in the time of a copy; `snapshot` does the rest, in any thread.
-
-    Attributes:
-        partition, next_offset, history: see `Snapshot`.
-        instances: by instance id.
-        unregistered: see `LaneInstances`.
-        registrations, repeats_window, routing: see `Snapshot`.
-    """
-
-    partition: int
-    next_offset: int
-    history: int
-    instances: tuple[FrozenInstance, ...]
-    unregistered: tuple[InstanceSnapshot, ...]
-    registrations: tuple[Registration, ...]
-    repeats_window: int
-    routing: Routing
-
-    def snapshot(self, topic: RequestsTopic) -> Snapshot:
-        """What is to be kept of it."""
-        instances = [
-            InstanceSnapshot(one.config, one.core.state, one.sums, one.traces, one.is_variant) for one in self.instances
-        ]
-        return Snapshot(
-            topic,
-            self.partition,
-            self.next_offset,
-            self.history,
-            None,
-            time.time(),
-            sorted([*instances, *self.unregistered], key=lambda one: one.config.instance_id),
-            self.registrations,
-            self.repeats_window,
-            self.routing,
-        )
 
 
 class LaneInstances:
@@ -125,22 +76,29 @@ class LaneInstances:
             self._has_changed |= registered != one.config
             self._restore(one, registered)
 
-    def admit(self, request: Request) -> tuple[FanOut, tuple[Request, ...]] | None:
-        """Where a request goes, and as what; None where it was sent before.
+    def routed(self, requests: WindowRequests) -> WindowRequests:
+        """The requests, each naming the instance that it is taken to name."""
+        if self._pooled is None:
+            return requests
+        return replace(requests, instances=(self._pooled,), instance_of=np.zeros(len(requests), np.int64))
+
+    def fan_out(self, instance_id: str) -> FanOut:
+        """Where the requests go that name an instance.
 
         Raises:
-            UnknownInstance: no registration covers its instance.
-            InvalidRequest: one of the engines that it goes to would not take it.
+            UnknownInstance: no registration covers it.
         """
-        if self._pooled is not None:
-            request = request._replace(instance_id=self._pooled)
-        fan_out = self._fan_outs.get(request.instance_id)
-        if fan_out is None:
-            fan_out = self._fan_out(request.instance_id)
-        admitted = fan_out.admit(request)
-        # Only what its engines take is remembered.
-        is_repeat = self._recent.is_repeat(request.instance_id, request.trace_id)
-        return None if is_repeat else (fan_out, admitted)
+        fan_out = self._fan_outs.get(instance_id)
+        return self._fan_out(instance_id) if fan_out is None else fan_out
+
+    def repeats(self, instance_id: str, trace_ids: Sequence[str]) -> Sequence[bool]:
+        """Which of some requests of an instance, that its engines take, were sent before; they are remembered now.
+
+        Nothing is said, and remembered, of any where repeats are not told.
+        """
+        if not self._recent.window:
+            return ()
+        return [self._recent.is_repeat(instance_id, trace_id) for trace_id in trace_ids]
 
     def register(self, registration: Registration) -> None:
         """Let a registration apply from here on.

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
-from litehit.errors import (
-    LengthMismatch,
-    PromptTooLong,
-    RegistrationNeedsReset,
-    RegistrationRefused,
-    TraceBlockMismatch,
-    UnknownInstance,
-)
-from litehit.facts import FactBatch
-from litehit.fan_out import EngineGroup
+from litehit.errors import RegistrationNeedsReset, RegistrationRefused
 from litehit.registration import Registration
 from litehit.registry import Registry
-from litehit.request import Request, RequestBatch
 from litehit.targets import AS_NAMED, Routing
-from schemas.dead_letter import SOURCE_HEADER, Reason
+from schemas.dead_letter import Reason
 from service.errors import TooManyDeadLetters
+from service.lanes.admission import Share, admit
 from service.lanes.counts import Ignored, LaneCounts
 from service.lanes.dead_letters import dead_letter
-from service.lanes.instances import FrozenLane, LaneInstances
+from service.lanes.frozen_lane import FrozenLane
+from service.lanes.instances import LaneInstances
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
-from service.lanes.reading import Poison, ReadRecord
+from service.lanes.read_records import Poison, ReadRecords
+from service.lanes.rendering import Computed, render
 from service.lanes.snapshot import Snapshot
 from service.lanes.status import InstanceStatus
 from service.records import OutputRecord, SourceRecord
@@ -60,41 +53,6 @@ class LaneOutput:
     facts: tuple[OutputRecord, ...]
     dead_letters: tuple[OutputRecord, ...]
     counts: LaneCounts
-
-
-@dataclass(slots=True)
-class _Share:
-    """The requests of a batch for engines that take them alike, with the records they came in."""
-
-    rows: list[int] = field(default_factory=list)
-    requests: list[Request] = field(default_factory=list)
-
-
-class _Computed(NamedTuple):
-    """Facts of one engine, with the rows of their requests' records and their place among the requests' facts."""
-
-    rows: Sequence[int]
-    place: int
-    facts: FactBatch
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """Records between two registrations, after parsing and before any core has seen them."""
-
-    end: int = 0
-
-    shares: dict[EngineGroup, _Share] = field(default_factory=dict)
-
-    def by_engines(self) -> Iterator[tuple[EngineGroup, list[int], RequestBatch]]:
-        """Engines, the rows of their requests' records, and the requests; made into columns all at once."""
-        shares = self.shares.values()
-        columns = RequestBatch.from_requests([request for share in shares for request in share.requests])
-        first = 0
-        for group, share in self.shares.items():
-            end = first + len(share.rows)
-            yield group, share.rows, columns[first:end]
-            first = end
 
 
 @dataclass(slots=True)
@@ -148,26 +106,25 @@ class Lane:
         """One past the last record processed; where it was restored, before the first one."""
         return self._next_offset
 
-    def process(self, records: Sequence[ReadRecord]) -> LaneOutput:
+    def process(self, records: ReadRecords) -> LaneOutput:
         """Turn records, which must follow those before in offset order, into facts and dead letters.
 
         Raises:
             TooManyDeadLetters: they exceed the limits; nothing of the batch may be handed over.
         """
         ledger = _Ledger()
-        parts: list[_Computed] = []
+        parts: list[Computed] = []
         clamped = 0
-        for stretch in self._stretches(records, ledger):
+        for shares in self._stretches(records, ledger):
             if ledger.too_many is not None:
                 raise ledger.too_many
-            for group, rows, requests in stretch.by_engines():
+            for share in shares:
                 # All engines of a request see its time; the first one counts it.
-                counting = group.engines[0].core if group.places[0] == 0 else None
+                counting = share.group.engines[0].core if share.group.places[0] == 0 else None
                 clamped -= 0 if counting is None else counting.clamped_requests()
-                parts += (_Computed(rows, place, one) for place, one in self._instances.process(group, requests))
+                facts = self._instances.process(share.group, share.requests)
+                parts += (Computed(share.rows, place, one) for place, one in facts)
                 clamped += 0 if counting is None else counting.clamped_requests()
-        if ledger.too_many is not None:  # a registration was one too many
-            raise ledger.too_many
         dead_letters = tuple(
             dead_letter(
                 record,
@@ -178,22 +135,22 @@ class Lane:
             )
             for record, poison in ledger.poison
         )
-        facts = self._render(records, parts)
+        rendered = render(self._targets.facts_topic, records.sources, parts)
         counts = LaneCounts(
             consumed=len(records),
             facts=ledger.with_facts,
             ignored=ledger.ignored,
             dead_letters=Counter(poison.reason for _, poison in ledger.poison),
             times_clamped=clamped,
-            fact_records=len(facts),
+            fact_records=len(rendered),
         )
-        return LaneOutput(facts, dead_letters, counts)
+        return LaneOutput(rendered, dead_letters, counts)
 
-    def replay(self, records: Sequence[ReadRecord]) -> None:
+    def replay(self, records: ReadRecords) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""
-        for stretch in self._stretches(records, _Ledger()):
-            for group, _, requests in stretch.by_engines():
-                for _ in self._instances.process(group, requests):
+        for shares in self._stretches(records, _Ledger()):
+            for share in shares:
+                for _ in self._instances.process(share.group, share.requests):
                     pass  # nobody asks for the facts
 
     @property
@@ -217,45 +174,45 @@ class Lane:
         """A copy of its state after the last record processed, quickly made."""
         return self._instances.freeze(self.partition, self._next_offset, self.history)
 
-    def _stretches(self, records: Sequence[ReadRecord], ledger: _Ledger) -> Iterator[_Stretch]:
-        """The records cut at registrations: each takes effect when what came before it was processed."""
+    def _stretches(self, records: ReadRecords, ledger: _Ledger) -> Iterator[Sequence[Share]]:
+        """The requests cut at registrations: each takes effect when what came before it was processed."""
+        self._own(records.sources)
         first = 0
-        while True:
-            stretch = self._sort(records, first, ledger)
-            yield stretch
-            if stretch.end == len(records):
-                return
-            record, registration = records[stretch.end]
-            if isinstance(registration, Registration):
-                self._note(record, self._register(registration), ledger)
-            first = stretch.end + 1
+        for row, other in records.others:
+            if isinstance(other, Registration):
+                yield self._admit(records, first, row, ledger)
+                self._note(records.sources[row], self._register(other), ledger)
+                first = row + 1
+        yield self._admit(records, first, len(records), ledger)
 
-    def _sort(self, records: Sequence[ReadRecord], first: int, ledger: _Ledger) -> _Stretch:
-        """The records from a row on, up to the next registration."""
-        stretch = _Stretch(end=len(records))
-        for row in range(first, len(records)):
-            record, read = records[row]
-            self._own(record)
-            if isinstance(read, Registration):
-                stretch.end = row
-                break
-            content = self._admit(read, row, stretch) if isinstance(read, Request) else read
-            if content is None:
-                ledger.with_facts += 1
-                self._poison.count(dead=False)
-            else:
-                self._note(record, content, ledger)
-        return stretch
+    def _admit(self, records: ReadRecords, first: int, end: int, ledger: _Ledger) -> Sequence[Share]:
+        """The requests of some rows, without a registration among them, for their engines; all else is noted."""
+        stretch = records.part(first, end)
+        admitted = admit(self._instances, stretch.requests)
+        others = [(row, other) for row, other in stretch.others if not isinstance(other, Registration)]
+        done = 0
+        for row, why in sorted(others + admitted.refused, key=itemgetter(0)):
+            self._pass(row - done, ledger)
+            self._note(stretch.sources[row], why, ledger)
+            done = row + 1
+        self._pass(len(stretch) - done, ledger)
+        # Rows are those of all the records.
+        return [replace(share, rows=share.rows + first) for share in admitted.shares] if first else admitted.shares
 
-    def _note(self, record: SourceRecord, content: Ignored | Poison, ledger: _Ledger) -> None:
+    def _pass(self, requests: int, ledger: _Ledger) -> None:
+        """Enter the next requests, which give facts."""
+        ledger.with_facts += requests
+        self._poison.passed(requests)
+
+    def _note(self, record: SourceRecord, why: Ignored | Poison, ledger: _Ledger) -> None:
         """Enter a record that gives no fact."""
-        if isinstance(content, Ignored):  # it says nothing of whether the others are bad
-            ledger.ignored[content] += 1
+        if isinstance(why, Ignored):  # it says nothing of whether the others are bad
+            ledger.ignored[why] += 1
             return
-        exceeded = self._poison.count(dead=True)
-        ledger.poison.append((record, content))
+        exceeded = self._poison.died()
+        ledger.poison.append((record, why))
         if exceeded is not None and ledger.too_many is None:
-            ledger.too_many = TooManyDeadLetters(record.source, exceeded, content.sentence)
+            ledger.too_many = TooManyDeadLetters(record.source, exceeded, why.sentence)
 
     def _register(self, registration: Registration) -> Ignored | Poison:
         try:
@@ -266,57 +223,11 @@ class Lane:
             return Poison(Reason.REGISTRATION_REFUSED, str(error))
         return Ignored.REGISTRATION
 
-    def _own(self, record: SourceRecord) -> None:
-        if record.partition != self.partition or record.offset < self._next_offset:
-            raise AssertionError(
-                f"the lane of partition {self.partition}, at offset {self._next_offset}, was given {record.source}"
-            )
-        self._next_offset = record.offset + 1
-
-    def _admit(self, request: Request, row: int, stretch: _Stretch) -> Ignored | Poison | None:
-        """Let a request wait for its engines, all or none; None where it does."""
-        try:
-            found = self._instances.admit(request)
-        except UnknownInstance as error:
-            return Poison(Reason.UNKNOWN_INSTANCE, str(error))
-        except TraceBlockMismatch as error:
-            return Poison(Reason.TRACE_BLOCK_MISMATCH, str(error))
-        except LengthMismatch as error:
-            return Poison(Reason.LENGTH_MISMATCH, str(error))
-        except PromptTooLong as error:
-            return Poison(Reason.INVALID_FIELD, str(error))
-        if found is None:
-            return Ignored.REPEAT
-        fan_out, admitted = found
-        for group, one in zip(fan_out.groups, admitted, strict=True):
-            share = stretch.shares.get(group)
-            if share is None:
-                share = stretch.shares[group] = _Share()
-            share.rows.append(row)
-            share.requests.append(one)
-        return None
-
-    def _render(self, records: Sequence[ReadRecord], parts: Sequence[_Computed]) -> tuple[OutputRecord, ...]:
-        """Facts as records, in order of their requests, and of their places among a request's facts."""
-        if not parts:
-            return ()
-        facts = FactBatch.concatenate([part.facts for part in parts])
-        places = [(row, part.place) for part in parts for row in part.rows]
-        values = facts.to_json()
-        topic, partition = self._targets.facts_topic, self.partition
-        rendered = []
-        for index in sorted(range(len(places)), key=places.__getitem__):
-            record = records[places[index][0]].source
-            rendered.append(
-                OutputRecord(
-                    topic,
-                    partition,
-                    facts.instance_ids[index].encode(),
-                    values[index],
-                    ((SOURCE_HEADER, record.source.encode()),),
-                    # The request record's own, never the trace's: a broker expires by this time, and refuses one that
-                    # lies ahead of its clock. The request's time is in the value.
-                    record.timestamp_ms or 0,
+    def _own(self, records: Sequence[SourceRecord]) -> None:
+        """Check that records are of this lane, and follow those before."""
+        for record in records:
+            if record.partition != self.partition or record.offset < self._next_offset:
+                raise AssertionError(
+                    f"the lane of partition {self.partition}, at offset {self._next_offset}, was given {record.source}"
                 )
-            )
-        return tuple(rendered)
+            self._next_offset = record.offset + 1

@@ -45,14 +45,27 @@ class PoisonWatch:
         self._seen = 0
         self._dead = 0
 
-    def count(self, *, dead: bool) -> str | None:
-        """Count the next request; which limit is exceeded now, None where none is."""
+    def passed(self, requests: int) -> None:
+        """Count the next requests, which are no dead letters."""
+        if not requests:
+            return
+        window = self._limits.window
+        place = self._seen % window
+        for first, end in ((place, min(place + requests, window)), (0, min(place + requests - window, place))):
+            if first < end:
+                self._dead -= self._last.count(1, first, end)
+                self._last[first:end] = bytes(end - first)
+        self._seen += requests
+        self._row = 0
+
+    def died(self) -> str | None:
+        """Count the next request, which is a dead letter; which limit is exceeded now, None where none is."""
         place = self._seen % self._limits.window
-        self._dead += dead - self._last[place]
-        self._last[place] = dead
+        self._dead += 1 - self._last[place]
+        self._last[place] = 1
         self._seen += 1
-        self._row = self._row + 1 if dead else 0
-        return self._exceeded() if dead else None
+        self._row += 1
+        return self._exceeded()
 
     def _exceeded(self) -> str | None:
         limits = self._limits

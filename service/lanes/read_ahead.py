@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from service.formats import TopicFormats
-from service.formats.base import RecordContext
+from service.formats.contents import Contexts
 from service.lanes.batches import cut_batches
 from service.lanes.lane import Lane
-from service.lanes.reading import ReadRecord, read_records
+from service.lanes.read_records import ReadRecords
+from service.lanes.reading import read_records
 from service.lanes.requests_consumer import Polled
 from service.lanes.topic_guard import TopicGuard
 from service.records import SourceRecord
@@ -30,7 +31,7 @@ class ReadFailure:
     error: Exception
 
 
-ReadBatch: TypeAlias = Mapping[int, "Sequence[ReadRecord] | ReadFailure"]
+ReadBatch: TypeAlias = Mapping[int, ReadRecords | ReadFailure]
 """A micro-batch by partition."""
 
 
@@ -70,7 +71,7 @@ class ReadAhead:
 
     def warm_up(self) -> None:
         """Compile what records are read with, or load it from the cache: seconds that no request should wait."""
-        self._formats.usual.parse_many([b"{}"], [RecordContext(None, 0, None)])
+        self._formats.usual.parse_many([b"{}"], Contexts.of_lines(None, [0]))
 
     def begin(self, polled: Polled, lanes: Mapping[int, Lane]) -> Future[ReadPoll]:
         """Begin to read what a poll brought for some lanes; what it brought for others is dropped."""
@@ -91,7 +92,7 @@ class ReadAhead:
             ]
         return ReadPoll(lanes, fault, batches, polled.ends, polled.gone)
 
-    def _read_some(self, records: Sequence[SourceRecord]) -> Sequence[ReadRecord] | ReadFailure:
+    def _read_some(self, records: Sequence[SourceRecord]) -> ReadRecords | ReadFailure:
         try:
             return read_records(self._formats, records)
         except Exception as error:

@@ -2,73 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
-from litehit.registration import Registration
-from litehit.request import Request
 from litehit.time_units import NS_PER_MS
+from litehit.window_requests import WindowRequests
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
-from service.formats.base import Content, FormatError, RecordContext, TraceFormat
+from service.formats.base import FormatError
+from service.formats.contents import Contents, Contexts
+from service.formats.contents import Other as OtherContent
+from service.formats.trace_format import TraceFormat
 from service.lanes.counts import Ignored
+from service.lanes.read_records import Other, Poison, ReadRecords
 from service.records import SourceRecord
 
 
-class Poison(NamedTuple):
-    """Why a record becomes a dead letter."""
-
-    reason: Reason
-    sentence: str
-
-
-class ReadRecord(NamedTuple):
-    """A record and what stands in it.
-
-    Attributes:
-        source: the record.
-        content: its request or registration; or why it is ignored; or what is wrong with it.
-    """
-
-    source: SourceRecord
-    content: Request | Registration | Ignored | Poison
-
-
-def read_records(topic_formats: TopicFormats, records: Sequence[SourceRecord]) -> list[ReadRecord]:
+def read_records(topic_formats: TopicFormats, records: Sequence[SourceRecord]) -> ReadRecords:
     """What stands in some records. It depends on nothing before them, and any thread may ask.
 
     Args:
         topic_formats: how they are read.
-        records: of the requests topic.
+        records: of a partition of the requests topic, in offset order.
     """
-    # Nothing but a header tells one record to be read otherwise than the next.
-    usual = [record for record in records if record.value is not None and not record.headers]
-    contents = iter(
-        topic_formats.usual.parse_many(
-            [record.value for record in usual if record.value is not None],
-            [_context(topic_formats, record, None) for record in usual],
-        )
-    )
-    return [
-        ReadRecord(
-            record,
-            _read(topic_formats, record) if record.headers or record.value is None else _content(next(contents)),
-        )
-        for record in records
-    ]
+    alike = _Alike(topic_formats)
+    others: list[tuple[int, Other]] = []
+    for row, record in enumerate(records):
+        if record.value is None:
+            others.append((row, _TOMBSTONE))
+        elif not record.headers:
+            alike.add(topic_formats.usual, row, None)
+        else:
+            try:
+                named = _named_instance(record)
+                alike.add(_format(topic_formats, record), row, named)
+            except FormatError as error:
+                others.append((row, Poison(error.reason, str(error))))
+    requests = []
+    for contents in alike.read(records):
+        requests.append(contents.requests)
+        others += ((row, _other(other)) for row, other in contents.others)
+    return ReadRecords(records, _merged(requests), sorted(others, key=itemgetter(0)))
 
 
-def _read(topic_formats: TopicFormats, record: SourceRecord) -> Request | Registration | Ignored | Poison:
-    if record.value is None:
-        return Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
-    try:
-        context = _context(topic_formats, record, _named_instance(record))
-        return _content(_format(topic_formats, record).parse(record.value, context))
-    except FormatError as error:
-        return _content(error)
+_TOMBSTONE = Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
 
 
-def _content(read: Content | FormatError) -> Request | Registration | Ignored | Poison:
+class _Alike:
+    """Records by format, each with its row and the instance that its header names."""
+
+    def __init__(self, topic_formats: TopicFormats) -> None:
+        self._default = topic_formats.default_instance
+        self._rows: dict[TraceFormat, tuple[list[int], list[str | None]]] = {}
+
+    def add(self, trace_format: TraceFormat, row: int, named: str | None) -> None:
+        rows, names = self._rows.setdefault(trace_format, ([], []))
+        rows.append(row)
+        names.append(named)
+
+    def read(self, records: Sequence[SourceRecord]) -> Iterable[Contents]:
+        """What stands in them, of one format after another."""
+        keys = _Keys(self._default)
+        for trace_format, (rows, named) in self._rows.items():
+            own = records if len(rows) == len(records) else [records[row] for row in rows]
+            contexts = Contexts(
+                [keys[record.key] for record in own],
+                [record.offset for record in own],
+                [None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS for record in own],
+                named,
+            )
+            contents = trace_format.parse_many([record.value or b"" for record in own], contexts)
+            yield contents if own is records else contents.at(rows)
+
+
+class _Keys(dict[bytes | None, str | None]):
+    """Instances by the records' keys, the same few in many records; a record without one is of the default."""
+
+    def __init__(self, default: str | None) -> None:
+        self._default = default
+
+    def __missing__(self, key: bytes | None) -> str | None:
+        try:
+            instance_id = key.decode() if key else self._default
+        except UnicodeDecodeError:
+            instance_id = self._default
+        self[key] = instance_id
+        return instance_id
+
+
+def _merged(parts: Sequence[WindowRequests]) -> WindowRequests:
+    merged = WindowRequests.concatenate(parts[:1])
+    for part in parts[1:]:
+        merged = merged.merge(part, merged.numbers, part.numbers)
+    return merged
+
+
+def _other(read: OtherContent) -> Other:
     if read is None:
         return Ignored.WRITE
     return Poison(read.reason, str(read)) if isinstance(read, FormatError) else read
@@ -109,12 +138,3 @@ def _header(record: SourceRecord, wanted: str) -> bytes | None:
         if header == wanted:
             return value or b""
     return None
-
-
-def _context(topic_formats: TopicFormats, record: SourceRecord, named: str | None) -> RecordContext:
-    try:
-        instance_id = record.key.decode() if record.key else topic_formats.default_instance
-    except UnicodeDecodeError:
-        instance_id = topic_formats.default_instance
-    timestamp_ns = None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS
-    return RecordContext(instance_id, record.offset, timestamp_ns, named)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
 from enum import Enum, auto
 from math import inf
 
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane, LaneOutput
-from service.lanes.reading import ReadRecord
+from service.lanes.read_records import ReadRecords
 from service.lanes.restorer import Restored
 from service.lanes.status import LaneState, LaneStatus, SnapshotStatus
+from service.records import SourceRecord
 
 _NOT_YET = 2**63 - 1  # beyond every offset
 _AGAIN_SECONDS = 3.0  # a lane that can't restore looks so often whether it can now
@@ -99,7 +99,7 @@ class Seat:
         self._try_again_at = time.monotonic() + _AGAIN_SECONDS if may_try_again else inf
         self.phase = Phase.STOPPED
 
-    def process(self, records: Sequence[ReadRecord]) -> LaneOutput | None:
+    def process(self, records: ReadRecords) -> LaneOutput | None:
         """Feed the lane; records below the restore's target give no output, and None where all are.
 
         That is step 6 of a restore in docs/GUARANTEES.md.
@@ -109,13 +109,13 @@ class Seat:
         """
         if self._lane is None:
             raise AssertionError(f"the seat of partition {self.partition} has no lane in {self.phase}")
-        live, fresh = (bisect_left(records, offset, key=_offset) for offset in (self._live_from, self._target))
+        live, fresh = (bisect_left(records.sources, offset, key=_offset) for offset in (self._live_from, self._target))
         for first, end in ((0, live), (live, fresh)):
             if first < end:
-                self._lane.replay(records[first:end])
+                self._lane.replay(records.part(first, end))
                 self._replayed += end - first
-            self._arrive(records[end].source.offset if end < len(records) else self._lane.next_offset)
-        output = self._lane.process(records[fresh:]) if fresh < len(records) else None
+            self._arrive(records.sources[end].offset if end < len(records) else self._lane.next_offset)
+        output = self._lane.process(records.part(fresh, len(records))) if fresh < len(records) else None
         self._next_offset = self._lane.next_offset
         return output
 
@@ -174,5 +174,5 @@ class Seat:
             self._lane.go_live()
 
 
-def _offset(record: ReadRecord) -> int:
-    return record.source.offset
+def _offset(record: SourceRecord) -> int:
+    return record.offset

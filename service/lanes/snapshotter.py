@@ -12,7 +12,7 @@ import structlog
 
 from litehit.errors import LiteHitError
 from service.background import in_background
-from service.lanes.instances import FrozenLane
+from service.lanes.frozen_lane import FrozenLane
 from service.lanes.lane import Lane
 from service.lanes.restorer import Restored
 from service.lanes.snapshots import Snapshots

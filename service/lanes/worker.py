@@ -27,7 +27,7 @@ from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.pooling import check_pooling
 from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
-from service.lanes.reading import ReadRecord
+from service.lanes.read_records import ReadRecords
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Seat
@@ -254,7 +254,7 @@ class LanesWorker:
         if shares:
             self._handover.begin(ProcessedBatch(self._topic.name, shares, began))
 
-    def _process_share(self, seat: Seat, records: Sequence[ReadRecord] | ReadFailure) -> Share | None:
+    def _process_share(self, seat: Seat, records: ReadRecords | ReadFailure) -> Share | None:
         """Step 1 of one lane; None where there is nothing to hand over."""
         lane = seat.lane
         if lane is None:
@@ -271,10 +271,10 @@ class LanesWorker:
             self._settle()
             self._usher.refuse(seat, error)
         except Exception as error:
-            self._halt(seat, records[0].source, error)
+            self._halt(seat, records.sources[0], error)
         else:
             if output is not None:
-                next_offset = records[-1].source.offset + 1
+                next_offset = records.sources[-1].offset + 1
                 return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
         return None
 

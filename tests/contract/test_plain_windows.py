@@ -13,8 +13,9 @@ from litehit.window import windows_of
 from litehit.window_requests import ReadWindow
 from service import formats
 from service.format_names import LINE_FORMATS, FormatName
-from service.formats.base import RecordContext, TraceFormat
+from service.formats.base import RecordContext
 from service.formats.naming import naming_by
+from service.formats.trace_format import TraceFormat
 from service.formats.window_reader import window_reader
 from tests.contract.test_format_fuzz import mutated, real_lines
 

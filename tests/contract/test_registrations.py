@@ -17,7 +17,8 @@ from service import formats
 from service.format_names import FormatName
 from service.formats.base import FormatError, RecordContext
 from service.formats.window_reader import window_reader
-from service.lanes.reading import Poison, read_records
+from service.lanes.read_records import Poison
+from service.lanes.reading import read_records
 from service.records import SourceRecord
 from tests.registration_events import ENCODINGS, Encode, in_json, in_protobuf
 
@@ -36,8 +37,9 @@ FIELDS = st.fixed_dictionaries(
 
 
 def read(value: bytes, headers: Any = (), key: bytes | None = b"key") -> Any:
-    (one,) = read_records(formats.of_topic(FormatName.NATIVE), [SourceRecord("requests", 0, 9, key, value, 7, headers)])
-    return one.content
+    record = SourceRecord("requests", 0, 9, key, value, 7, headers)
+    ((_, other),) = read_records(formats.of_topic(FormatName.NATIVE), [record]).others
+    return other
 
 
 @every_encoding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import Ignored
 from service.lanes.handover import Handover, Settled
 from service.lanes.lane import Lane, LaneOutput
-from service.lanes.reading import ReadRecord
+from service.lanes.read_records import ReadRecords
 from service.lanes.status import LaneState
 from service.lanes.transaction import MicroBatch
 from service.settings import Settings
@@ -205,7 +205,7 @@ def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
         settling.clear()
         return settled
 
-    def counted(lane: Lane, records: Sequence[ReadRecord]) -> LaneOutput:
+    def counted(lane: Lane, records: ReadRecords) -> LaneOutput:
         seen["processed"] += 1
         return process(lane, records)
 

@@ -17,7 +17,6 @@ from litehit.request import Request
 from schemas.dead_letter import ERROR_HEADER, REASON_HEADER, SOURCE_HEADER, Reason
 from service.lanes.counts import Ignored
 from service.lanes.lane import Lane, LaneOutput, LaneTargets
-from service.lanes.reading import ReadRecord
 from service.records import SourceRecord
 from tests import lanes_harness as harness
 
@@ -40,8 +39,8 @@ def new_lane(known: Registry) -> Lane:
     return Lane(3, known, TARGETS)
 
 
-def record(*args: Any, **options: Any) -> ReadRecord:
-    return harness.read([source(*args, **options)])[0]
+def record(*args: Any, **options: Any) -> SourceRecord:
+    return source(*args, **options)
 
 
 def source(
@@ -54,13 +53,13 @@ def source(
     return SourceRecord("requests", 3, offset, key, value, timestamp_ms, headers)
 
 
-def records_of(requests: Sequence[Request]) -> list[ReadRecord]:
+def records_of(requests: Sequence[Request]) -> list[SourceRecord]:
     return [record(offset, harness.event(request)) for offset, request in enumerate(requests)]
 
 
 def test_facts_stand_in_offset_order_and_equal_a_straight_replay(lane: Lane, known: Registry) -> None:
     requests = harness.make_requests(300, seed=1)
-    output = lane.process(records_of(requests))
+    output = lane.process(harness.read(records_of(requests)))
     assert [dict(fact.headers)[SOURCE_HEADER] for fact in output.facts] == [
         f"requests/3/{offset}".encode() for offset in range(300)
     ]
@@ -78,15 +77,15 @@ def test_batches_and_a_restore_change_no_byte(known: Registry, cuts: list[int], 
     records = records_of(harness.make_requests(200, seed=2))
     records[70] = record(70, b"{")
     records[71] = record(71, b'{"type":"write"}')
-    whole = new_lane(known).process(records)
+    whole = new_lane(known).process(harness.read(records))
     again = new_lane(known)
     parts: list[LaneOutput] = []
     for low, high in zip([0, *cuts], [*cuts, 200], strict=True):
         batch = records[low:high]
-        replayed = [one for one in batch if one.source.offset < restored]
-        again.replay(replayed)
+        replayed = [one for one in batch if one.offset < restored]
+        again.replay(harness.read(replayed))
         if fresh := batch[len(replayed) :]:
-            parts.append(again.process(fresh))
+            parts.append(again.process(harness.read(fresh)))
     facts = [fact for part in parts for fact in part.facts]
     assert facts == [fact for fact in whole.facts if _offset(fact.headers) >= restored]
     assert sum(part.counts.consumed for part in parts) == 200 - restored
@@ -116,7 +115,9 @@ def test_poison_becomes_a_dead_letter_and_leaves_the_others_alone(
 ) -> None:
     headers = (("tap", b"7"), ("empty", None))
     output = lane.process(
-        [record(4, harness.event(GOOD)), record(5, value, headers=headers), record(9, harness.event(GOOD))]
+        harness.read(
+            [record(4, harness.event(GOOD)), record(5, value, headers=headers), record(9, harness.event(GOOD))]
+        )
     )
     (letter,) = output.dead_letters
     assert (letter.topic, letter.partition, letter.key, letter.value) == ("dead", 3, b"key", value)
@@ -136,7 +137,7 @@ def test_poison_becomes_a_dead_letter_and_leaves_the_others_alone(
 def test_a_length_that_no_prompt_has_is_a_dead_letter(lane: Lane) -> None:
     register = {"type": "register", "instance_id": KNOWN, "block_size_tokens": 2**31 - 1, "block_bytes": 1}
     request = GOOD._replace(block_keys=np.arange(600), input_token_len=0)
-    output = lane.process([record(0, json.dumps(register).encode()), record(1, harness.event(request))])
+    output = lane.process(harness.read([record(0, json.dumps(register).encode()), record(1, harness.event(request))]))
     assert output.counts.dead_letters == {Reason.INVALID_FIELD: 1}
     sentence = dict(output.dead_letters[0].headers)[ERROR_HEADER] or b""
     assert sentence.startswith(b"input_token_len 1,288,490,188,200 is more than")
@@ -145,12 +146,14 @@ def test_a_length_that_no_prompt_has_is_a_dead_letter(lane: Lane) -> None:
 def test_what_the_value_lacks_comes_from_the_record(lane: Lane) -> None:
     bare = b'{"type":"get","keys":[1]}'
     output = lane.process(
-        [
-            record(0, bare, key=b"chat-a", timestamp_ms=12),
-            record(1, bare, key=None),
-            record(2, bare, key=b"\xff"),
-            record(3, bare, key=b"chat-a", timestamp_ms=None),
-        ]
+        harness.read(
+            [
+                record(0, bare, key=b"chat-a", timestamp_ms=12),
+                record(1, bare, key=None),
+                record(2, bare, key=b"\xff"),
+                record(3, bare, key=b"chat-a", timestamp_ms=None),
+            ]
+        )
     )
     (fact,) = output.facts
     assert fact.key == b"chat-a"
@@ -159,23 +162,25 @@ def test_what_the_value_lacks_comes_from_the_record(lane: Lane) -> None:
 
 
 def test_writes_are_counted_and_ignored(lane: Lane) -> None:
-    output = lane.process([record(0, b'{"type":"write","keys":"anything"}')])
+    output = lane.process(harness.read([record(0, b'{"type":"write","keys":"anything"}')]))
     assert (output.facts, output.dead_letters) == ((), ())
     assert (output.counts.consumed, output.counts.ignored) == (1, {Ignored.WRITE: 1})
 
 
 def test_times_that_go_back_are_counted_by_instance(lane: Lane) -> None:
-    def at(offset: int, instance_id: str, time: int) -> ReadRecord:
+    def at(offset: int, instance_id: str, time: int) -> SourceRecord:
         return record(offset, harness.event(GOOD, instance_id=instance_id, timestamp_ns=time))
 
-    first = lane.process([at(0, "chat-a", 10), at(1, "chat-b", 5), at(2, "chat-a", 9), at(3, "chat-a", 10)])
-    second = lane.process([at(4, "chat-a", 9), at(5, "chat-b", 6)])
+    first = lane.process(
+        harness.read([at(0, "chat-a", 10), at(1, "chat-b", 5), at(2, "chat-a", 9), at(3, "chat-a", 10)])
+    )
+    second = lane.process(harness.read([at(4, "chat-a", 9), at(5, "chat-b", 6)]))
     assert (first.counts.times_clamped, second.counts.times_clamped) == (1, 1)
 
 
 def test_instances_that_share_a_lane_share_no_cache(lane: Lane) -> None:
-    lane.process([record(0, harness.event(GOOD))])
-    output = lane.process([record(1, harness.event(GOOD, instance_id="chat-b"))])
+    lane.process(harness.read([record(0, harness.event(GOOD))]))
+    output = lane.process(harness.read([record(1, harness.event(GOOD, instance_id="chat-b"))]))
     assert json.loads(output.facts[0].value or b"")["hit_curve"] == []
     held = {status.config.instance_id: status.unique_blocks for status in lane.instances()}
     assert held == {"chat-a": 2, "chat-b": 2}
@@ -188,19 +193,19 @@ def test_an_exception_of_our_own_is_no_dead_letter(lane: Lane, monkeypatch: pyte
 
     monkeypatch.setattr(InstanceEngine, "process_prepared", broken)
     with pytest.raises(ZeroDivisionError):
-        lane.process([record(0, harness.event(GOOD))])
+        lane.process(harness.read([record(0, harness.event(GOOD))]))
 
 
 @pytest.mark.parametrize(
     "foreign",
     [
-        lambda: harness.read([SourceRecord("requests", 2, 1, None, b"{}", 0)])[0],
+        lambda: SourceRecord("requests", 2, 1, None, b"{}", 0),
         lambda: record(0, b"{}"),
     ],
 )
 def test_a_record_of_another_partition_or_from_the_past_is_refused(
-    lane: Lane, foreign: Callable[[], ReadRecord]
+    lane: Lane, foreign: Callable[[], SourceRecord]
 ) -> None:
-    lane.process([record(0, harness.event(GOOD))])
+    lane.process(harness.read([record(0, harness.event(GOOD))]))
     with pytest.raises(AssertionError, match="partition 3, at offset 1"):
-        lane.process([foreign()])
+        lane.process(harness.read([foreign()]))

@@ -18,7 +18,6 @@ from service.errors import CoreChanged, TooManyDeadLetters
 from service.lanes.counts import Ignored
 from service.lanes.lane import Lane, LaneOutput
 from service.lanes.poison_limit import PoisonLimits
-from service.lanes.reading import ReadRecord
 from service.lanes.restore import RestorePlan
 from service.lanes.restorer import Restored
 from service.lanes.seat import Seat
@@ -129,9 +128,9 @@ def source(offset: int, value: bytes, headers: Any = ()) -> SourceRecord:
     return SourceRecord("requests", 3, offset, b"key", value, 1_700_000_000_000, headers)
 
 
-def read(offset: int, instance_id: str, fields: dict[str, Any], encode: Encode = in_json) -> ReadRecord:
+def read(offset: int, instance_id: str, fields: dict[str, Any], encode: Encode = in_json) -> SourceRecord:
     if "keys" not in fields:
-        return harness.read([source(offset, *encode(instance_id, **fields))])[0]
+        return source(offset, *encode(instance_id, **fields))
     event = {
         "type": "request",
         "trace_id": str(offset),
@@ -139,7 +138,7 @@ def read(offset: int, instance_id: str, fields: dict[str, Any], encode: Encode =
         "timestamp_ns": offset * 10**9,
         "input_token_len": length(fields["keys"]),
     }
-    return harness.read([source(offset, json.dumps(event | fields).encode())])[0]
+    return source(offset, json.dumps(event | fields).encode())
 
 
 @pytest.fixture(scope="module")
@@ -177,13 +176,13 @@ def test_any_interleaving_cut_anyhow_equals_the_reference(
     lane, kept, first = made.new_lane(known), None, 0
     outputs: list[LaneOutput] = []
     for cut, action in [*((min(cut, len(records)), action) for cut, action in cuts), (len(records), "batch")]:
-        outputs.append(lane.process(records[first:cut]))
+        outputs.append(lane.process(harness.read(records[first:cut])))
         first = cut
         if action == "snapshot":
             kept = through_a_file(lane)
         elif action == "crash":  # what was committed since the snapshot is replayed
             lane = made.new_lane(known, kept)
-            lane.replay(records[lane.next_offset : cut])
+            lane.replay(harness.read(records[lane.next_offset : cut]))
             lane.go_live()
 
     facts = [json.loads(fact.value or b"") for output in outputs for fact in output.facts]
@@ -201,7 +200,7 @@ def test_any_interleaving_cut_anyhow_equals_the_reference(
     assert sum(output.counts.ignored.get(Ignored.REGISTRATION, 0) for output in outputs) == registered - refused
 
     straight = made.new_lane(known)
-    straight.process(records)
+    straight.process(harness.read(records))
     assert made.same(made.snapshot_of(lane), made.snapshot_of(straight))
     assert [one.totals for one in lane.instances()] == [one.totals for one in straight.instances()]
     # Counters by charge are the facts' sums.
@@ -219,13 +218,15 @@ def test_a_charge_applies_from_its_record_on_within_a_batch(known: Registry, enc
     lane = made.new_lane(known)
     keys = {"keys": [1, 2]}
     output = lane.process(
-        [
-            read(0, "chat-a", keys),
-            read(1, "chat-b", keys),
-            read(2, "chat-a", {"block_bytes": 77}, encode_event),
-            read(3, "chat-b", keys),
-            read(4, "chat-a", keys),
-        ]
+        harness.read(
+            [
+                read(0, "chat-a", keys),
+                read(1, "chat-b", keys),
+                read(2, "chat-a", {"block_bytes": 77}, encode_event),
+                read(3, "chat-b", keys),
+                read(4, "chat-a", keys),
+            ]
+        )
     )
     facts = [json.loads(fact.value or b"") for fact in output.facts]
     assert [fact["block_bytes"] for fact in facts] == [10, 10, 10, 77]
@@ -236,21 +237,23 @@ def test_a_charge_applies_from_its_record_on_within_a_batch(known: Registry, enc
 
 def test_a_change_of_the_core_says_what_to_send(known: Registry) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
-    (letter,) = lane.process([read(1, "chat-a", {"ttl_seconds": 1.5})]).dead_letters
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1, 2]})]))
+    (letter,) = lane.process(harness.read([read(1, "chat-a", {"ttl_seconds": 1.5})])).dead_letters
     headers = dict(letter.headers)
     assert headers[REASON_HEADER] == b"registration-needs-reset"
     sentence = (headers[ERROR_HEADER] or b"").decode()
     assert "chat-a has ttl_seconds 0 there and 1.5 now" in sentence
     assert "send reset: true" in sentence
-    output = lane.process([read(2, "chat-a", {"ttl_seconds": 1.5, "reset": True}), read(3, "chat-a", {"keys": [1, 2]})])
+    output = lane.process(
+        harness.read([read(2, "chat-a", {"ttl_seconds": 1.5, "reset": True}), read(3, "chat-a", {"keys": [1, 2]})])
+    )
     assert json.loads(output.facts[0].value or b"")["hit_curve"] == []
 
 
 def test_slots_that_are_registered_later_are_counted_over_all_facts(known: Registry) -> None:
     lane = made.new_lane(known)
-    lane.process([read(offset, "chat-a", {"keys": [1, 2, 3, 4]}) for offset in range(3)])
-    lane.process([read(3, "chat-a", {"capacity_gb": [-1, 0]})])
+    lane.process(harness.read([read(offset, "chat-a", {"keys": [1, 2, 3, 4]}) for offset in range(3)]))
+    lane.process(harness.read([read(3, "chat-a", {"capacity_gb": [-1, 0]})]))
     (status,) = lane.instances()
     assert status.config.capacity_gb == (-1.0, 0.0)
     assert status.totals.requests == 3
@@ -259,18 +262,18 @@ def test_slots_that_are_registered_later_are_counted_over_all_facts(known: Regis
 
 def test_refused_registrations_count_against_the_limit(known: Registry) -> None:
     lane = Lane(3, known, made.TARGETS, PoisonLimits(consecutive=2, share=1.0, window=100))
-    lane.process([read(offset, "new", {"ttl_seconds": 1}) for offset in range(2)])
+    lane.process(harness.read([read(offset, "new", {"ttl_seconds": 1}) for offset in range(2)]))
     with pytest.raises(TooManyDeadLetters, match=r"requests/3/2: .*must state block_size_tokens and block_bytes"):
-        lane.process([read(2, "new", {"ttl_seconds": 1})])
+        lane.process(harness.read([read(2, "new", {"ttl_seconds": 1})]))
 
 
 def test_a_changed_file_applies_to_what_the_stream_left_out(known: Registry, tmp_path: Path) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1]}), read(1, "chat-a", {"block_bytes": 77})])
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1]}), read(1, "chat-a", {"block_bytes": 77})]))
     changed = registry(tmp_path, FILE.replace("block_bytes: 10", "block_bytes: 20").replace("[0.0000001]", "[3]"))
     again = made.new_lane(changed, through_a_file(lane))
     again.go_live()
-    again.process([read(2, "chat-b", {"keys": [1]})])
+    again.process(harness.read([read(2, "chat-b", {"keys": [1]})]))
     configs = {one.config.instance_id: one.config for one in again.instances()}
     assert (configs["chat-a"].block_bytes, configs["chat-a"].capacity_gb) == (77, (3.0,))
     assert configs["chat-b"].block_bytes == 20
@@ -278,10 +281,12 @@ def test_a_changed_file_applies_to_what_the_stream_left_out(known: Registry, tmp
 
 def test_an_instance_of_the_stream_alone_outlives_the_file(known: Registry, tmp_path: Path) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "new", {"block_size_tokens": 2, "block_bytes": 5}), read(1, "new", {"keys": [1]})])
+    lane.process(
+        harness.read([read(0, "new", {"block_size_tokens": 2, "block_bytes": 5}), read(1, "new", {"keys": [1]})])
+    )
     other = registry(tmp_path, FILE.replace("chat-*", "talk-*"))
     again = made.new_lane(other, through_a_file(lane))
-    (fact,) = again.process([read(2, "new", {"keys": [1]})]).facts
+    (fact,) = again.process(harness.read([read(2, "new", {"keys": [1]})])).facts
     assert json.loads(fact.value or b"")["hit_curve"] == [[1, 1]]
 
 
@@ -289,14 +294,16 @@ def test_an_instance_the_file_forgot_comes_back_by_a_registration_with_its_cache
     known: Registry, tmp_path: Path
 ) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1, 2]})]))
     forgetful = made.new_lane(registry(tmp_path, FILE.replace("chat-*", "talk-*")), through_a_file(lane))
     output = forgetful.process(
-        [
-            read(1, "chat-a", {"block_size_tokens": 2, "block_bytes": 5}),
-            read(2, "chat-a", {"block_size_tokens": 4, "trace_block_size_tokens": 2, "block_bytes": 5}),
-            read(3, "chat-a", {"keys": [1, 2]}),
-        ]
+        harness.read(
+            [
+                read(1, "chat-a", {"block_size_tokens": 2, "block_bytes": 5}),
+                read(2, "chat-a", {"block_size_tokens": 4, "trace_block_size_tokens": 2, "block_bytes": 5}),
+                read(3, "chat-a", {"keys": [1, 2]}),
+            ]
+        )
     )
     assert output.counts.dead_letters == {Reason.REGISTRATION_NEEDS_RESET: 1}
     assert json.loads(output.facts[0].value or b"")["hit_curve"] == [[1, 1]]
@@ -304,10 +311,12 @@ def test_an_instance_the_file_forgot_comes_back_by_a_registration_with_its_cache
 
 def test_a_refused_registration_does_not_bring_a_forgotten_instance_back(known: Registry, tmp_path: Path) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1, 2]})]))
     forgetful = made.new_lane(registry(tmp_path, FILE.replace("chat-*", "talk-*")), through_a_file(lane))
     output = forgetful.process(
-        [read(1, "chat-a", {"block_size_tokens": 2, "block_bytes": 5}), read(2, "chat-a", {"keys": [1, 2]})]
+        harness.read(
+            [read(1, "chat-a", {"block_size_tokens": 2, "block_bytes": 5}), read(2, "chat-a", {"keys": [1, 2]})]
+        )
     )
     assert output.counts.dead_letters == {Reason.REGISTRATION_NEEDS_RESET: 1, Reason.UNKNOWN_INSTANCE: 1}
     again = made.new_lane(known, through_a_file(forgetful))
@@ -319,29 +328,29 @@ OTHER_CORE = FILE.replace("block_size_tokens: 4, trace_block_size_tokens: 2", "b
 
 def test_a_file_whose_core_the_replayed_registrations_do_not_give_is_refused(known: Registry, tmp_path: Path) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1, 2]})]))
     snapshot = through_a_file(lane)
     to_it = read(1, "chat-a", {"block_size_tokens": 2, "reset": True})
     changed = registry(tmp_path, OTHER_CORE)
     seat = Seat(3)
     seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
     with pytest.raises(CoreChanged, match="chat-a has block_size_tokens 4 there and 2 now"):
-        seat.process([read(1, "chat-b", {"block_bytes": 9}), read(2, "chat-a", {"keys": [1]})])
+        seat.process(harness.read([read(1, "chat-b", {"block_bytes": 9}), read(2, "chat-a", {"keys": [1]})]))
     seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
-    output = seat.process([to_it, read(2, "chat-a", {"keys": [1]})])
+    output = seat.process(harness.read([to_it, read(2, "chat-a", {"keys": [1]})]))
     assert output is not None
     assert json.loads(output.facts[0].value or b"")["block_size_tokens"] == 2
 
 
 def test_what_a_replayed_registration_left_out_is_counted_as_it_was(known: Registry, tmp_path: Path) -> None:
     lane = made.new_lane(known)
-    lane.process([read(0, "chat-a", {"keys": [1, 2]})])
+    lane.process(harness.read([read(0, "chat-a", {"keys": [1, 2]})]))
     snapshot = through_a_file(lane)
     rest = [read(1, "chat-a", {"capacity_gb": [-1]}), read(2, "chat-a", {"keys": [1, 2]})]
     changed = registry(tmp_path, FILE.replace("block_bytes: 10", "block_bytes: 20"))
     again = made.new_lane(changed, snapshot)
-    again.replay(rest)
+    again.replay(harness.read(rest))
     again.go_live()
-    again.process([read(3, "chat-a", {"keys": [1, 2]})])
+    again.process(harness.read([read(3, "chat-a", {"keys": [1, 2]})]))
     (kept,) = made.snapshot_of(again).instances
     assert {charge.block_bytes: sums.requests for charge, sums in kept.sums.items()} == {10: 2, 20: 1}

@@ -16,7 +16,6 @@ from service.errors import TooManyDeadLetters
 from service.lanes.counts import Ignored, LaneCounts
 from service.lanes.lane import Lane
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits
-from service.lanes.reading import ReadRecord
 from service.lanes.snapshot import Snapshot, decode, encode
 from service.records import SourceRecord
 from tests import lanes_harness as harness
@@ -43,16 +42,16 @@ def request(instance_id: str, trace_id: str, key: int) -> Request:
     return Request(instance_id, trace_id, 5, np.array([key], np.int64), length)
 
 
-def stream(requests: Sequence[Request]) -> list[ReadRecord]:
+def stream(requests: Sequence[Request]) -> list[SourceRecord]:
     return made.records_of(requests)
 
 
-def run(lane: Lane, records: Sequence[ReadRecord], cuts: Sequence[int]) -> tuple[list[bytes | None], LaneCounts]:
+def run(lane: Lane, records: Sequence[SourceRecord], cuts: Sequence[int]) -> tuple[list[bytes | None], LaneCounts]:
     facts: list[bytes | None] = []
     counts = LaneCounts()
     bounds = [0, *sorted({min(cut, len(records)) for cut in cuts}), len(records)]
     for first, end in itertools.pairwise(bounds):
-        output = lane.process(records[first:end])
+        output = lane.process(harness.read(records[first:end]))
         facts += [fact.value for fact in output.facts]
         counts += output.counts
     return facts, counts
@@ -88,7 +87,7 @@ def test_the_facts_are_those_of_the_stream_without_its_repeats(
     file = made.snapshot_of(first)
     restored = new_lane(known, window, decode(file.path, bytes(encode(file))))
     replayed = records[stop : stop + 5]
-    restored.replay(replayed)
+    restored.replay(harness.read(replayed))
     restored.go_live()
     after, _ = run(restored, records[stop + 5 :], [])
     again, _ = run(first, replayed, [])
@@ -99,14 +98,14 @@ def test_what_is_replayed_is_told_apart_as_it_was_before_the_setting_changed(kno
     twice = [request("chat-a", "t", 1)] * 2
     records = stream([*twice, *twice, *twice])
     lane = new_lane(known, 0)
-    lane.process(records[:1])
+    lane.process(harness.read(records[:1]))
     snapshot = made.snapshot_of(lane)
-    lane.process(records[1:3])  # facts, since there was no window
+    lane.process(harness.read(records[1:3]))  # facts, since there was no window
     restored = new_lane(known, 5, snapshot)
-    restored.replay(records[1:3])
+    restored.replay(harness.read(records[1:3]))
     assert restored.instances()[0].totals.requests == lane.instances()[0].totals.requests == 3
     restored.go_live()
-    counts = restored.process(records[3:]).counts
+    counts = restored.process(harness.read(records[3:])).counts
     assert (counts.facts, counts.ignored) == (1, {Ignored.REPEAT: 2})
     smaller = new_lane(known, 0, made.snapshot_of(restored))
     smaller.go_live()
@@ -116,7 +115,7 @@ def test_what_is_replayed_is_told_apart_as_it_was_before_the_setting_changed(kno
 
 def test_the_traces_of_an_instance_that_is_registered_no_more_are_kept(known: Registry) -> None:
     lane = new_lane(known, 5)
-    lane.process(stream([request("chat-a", "t", 1)]))
+    lane.process(harness.read(stream([request("chat-a", "t", 1)])))
     elsewhere = Lane(3, Registry([]), made.TARGETS, NO_LIMITS, 5, made.snapshot_of(lane))
     (kept,) = made.snapshot_of(elsewhere).instances
     assert kept.traces.nbytes == 16

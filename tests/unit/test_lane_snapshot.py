@@ -31,7 +31,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 @pytest.fixture(scope="module")
 def whole(known: Registry) -> tuple[OutputRecord, ...]:
-    return made.new_lane(known).process(RECORDS).facts
+    return made.new_lane(known).process(harness.read(RECORDS)).facts
 
 
 def through_a_file(lane: Lane) -> Snapshot:
@@ -47,24 +47,24 @@ def test_no_byte_and_no_sum_tells_where_it_was_stopped(
     lane = made.new_lane(known)
     facts: list[OutputRecord] = []
     for low, high in zip([0, *cuts], [*cuts, 200], strict=True):
-        facts += lane.process(RECORDS[low:high]).facts
+        facts += lane.process(harness.read(RECORDS[low:high])).facts
         snapshot = through_a_file(lane)
         assert snapshot.next_offset == high
         lane = made.new_lane(known, snapshot)
         assert lane.next_offset == high
     assert tuple(facts) == whole
     straight = made.new_lane(known)
-    straight.process(RECORDS)
+    straight.process(harness.read(RECORDS))
     assert [one.totals for one in lane.instances()] == [one.totals for one in straight.instances()]
     assert made.same(made.snapshot_of(lane), made.snapshot_of(straight))
 
 
 def test_a_frozen_lane_stays_as_it_was_while_the_lane_goes_on(known: Registry) -> None:
     lane = made.new_lane(known)
-    lane.process(RECORDS[:100])
+    lane.process(harness.read(RECORDS[:100]))
     frozen = lane.freeze()
     before = made.snapshot_of(lane)
-    lane.process(RECORDS[100:])
+    lane.process(harness.read(RECORDS[100:]))
     assert made.same(frozen.snapshot(made.TOPIC), before)
 
 
@@ -78,15 +78,17 @@ def test_an_instance_that_is_registered_no_more_is_kept_for_when_it_is(
     known: Registry, whole: tuple[OutputRecord, ...], tmp_path: Path
 ) -> None:
     lane = made.new_lane(known)
-    lane.process(RECORDS[:120])
+    lane.process(harness.read(RECORDS[:120]))
     text = "\n".join(line for line in harness.REGISTRY.splitlines() if "chat-*" not in line)
     forgetful = made.new_lane(other_registry(tmp_path, text), through_a_file(lane))
-    output = forgetful.process(RECORDS[120:150])
+    output = forgetful.process(harness.read(RECORDS[120:150]))
     assert {fact.key for fact in output.facts} == {b"agent-a", b"agent-b"}
     assert {one.config.instance_id for one in forgetful.instances()} == {"agent-a", "agent-b"}
     again = made.new_lane(known, through_a_file(forgetful))
     assert [one.config.instance_id for one in again.instances()] == sorted(harness.INSTANCES)
-    agents = [fact for fact in again.process(RECORDS[150:]).facts if (fact.key or b"").startswith(b"agent")]
+    agents = [
+        fact for fact in again.process(harness.read(RECORDS[150:])).facts if (fact.key or b"").startswith(b"agent")
+    ]
     assert agents == [fact for fact in whole[150:] if (fact.key or b"").startswith(b"agent")]
 
 
@@ -99,30 +101,30 @@ def test_what_is_replayed_is_charged_as_it_was_and_new_facts_as_the_registry_say
 ) -> None:
     """Also after an abort, which replays on both sides of where the registry changed."""
     lane = made.new_lane(known)
-    lane.process(RECORDS[:50])
+    lane.process(harness.read(RECORDS[:50]))
     snapshot = through_a_file(lane)
-    lane.process(RECORDS[50:100])
+    lane.process(harness.read(RECORDS[50:100]))
     changed = other_registry(tmp_path, RECHARGED)
     seat = Seat(3)
     for target, end in ((100, 150), (130, 200)):
         seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, target), snapshot))
         replayed = 0
         for low in range(50, end, batch):
-            output = seat.process(RECORDS[low : min(low + batch, end)])
+            output = seat.process(harness.read(RECORDS[low : min(low + batch, end)]))
             replayed += 0 if output is None else len(output.facts)
         assert replayed == end - target
         seat.wait()
     assert seat.phase is Phase.WAITING
     seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 200), snapshot))
-    seat.process(RECORDS[50:])
+    seat.process(harness.read(RECORDS[50:]))
     status = seat.status(None)
     assert (status.state, status.replayed, status.restored_from) == (LaneState.RUNNING, 150, 50)
     # The facts as they were committed: below 100 under the old registry, from there on under the new one.
     straight = made.new_lane(known)
-    straight.process(RECORDS[:100])
+    straight.process(harness.read(RECORDS[:100]))
     reference = made.new_lane(changed, made.snapshot_of(straight))
     reference.go_live()
-    reference.process(RECORDS[100:])
+    reference.process(harness.read(RECORDS[100:]))
     assert [one.totals for one in status.instances] == [one.totals for one in reference.instances()]
     assert {one.config.block_bytes for one in status.instances} == {512, 4096}
     assert sum(one.totals.requests for one in status.instances) == 200
@@ -131,14 +133,14 @@ def test_what_is_replayed_is_charged_as_it_was_and_new_facts_as_the_registry_say
 def test_a_gap_before_the_target_does_not_keep_a_seat_from_going_live(known: Registry, tmp_path: Path) -> None:
     """The offset between, such as a marker's, has no record."""
     lane = made.new_lane(known)
-    lane.process(RECORDS[:50])
+    lane.process(harness.read(RECORDS[:50]))
     snapshot = through_a_file(lane)
     changed = other_registry(tmp_path, RECHARGED)
     seat = Seat(3)
     seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 60), snapshot))
-    seat.process(RECORDS[50:55])
+    seat.process(harness.read(RECORDS[50:55]))
     assert seat.state is LaneState.RESTORING
-    output = seat.process(RECORDS[61:70])
+    output = seat.process(harness.read(RECORDS[61:70]))
     assert output is not None
     assert all(
         b'"block_bytes":512' in (fact.value or b"") or b'"block_bytes":4096' in (fact.value or b"")

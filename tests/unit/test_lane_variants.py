@@ -16,9 +16,10 @@ from litehit.targets import AS_NAMED, Routing
 from schemas.dead_letter import SOURCE_HEADER, Reason
 from service.errors import CannotRestore
 from service.lanes.lane import Lane
-from service.lanes.reading import ReadRecord
 from service.lanes.restore import check_targets
 from service.lanes.snapshot import Reset, Snapshot, decode, encode
+from service.records import SourceRecord
+from tests import lanes_harness as harness
 from tests import snapshots_made as made
 
 CONFIG = InstanceConfig("a", "g", 8, 4, 1024, False, 0, (1.0,))
@@ -42,7 +43,7 @@ requests = st.lists(
 Traffic = list[tuple[str, int, list[int], int]]
 
 
-def records(traffic: Traffic, to: str | None = None) -> list[ReadRecord]:
+def records(traffic: Traffic, to: str | None = None) -> list[SourceRecord]:
     return made.records_of(
         [
             Request(instance_id if to is None else to, f"t{n}", time, np.array(keys, np.int64), length)
@@ -55,8 +56,8 @@ def lane(known: Registry, routing: Routing = AS_NAMED, restored: Snapshot | None
     return Lane(3, known, made.TARGETS, restored=restored, routing=routing)
 
 
-def values(known: Registry, read: list[ReadRecord], routing: Routing = AS_NAMED) -> list[bytes]:
-    return [fact.value or b"" for fact in lane(known, routing).process(read).facts]
+def values(known: Registry, read: list[SourceRecord], routing: Routing = AS_NAMED) -> list[bytes]:
+    return [fact.value or b"" for fact in lane(known, routing).process(harness.read(read)).facts]
 
 
 @settings(max_examples=60, deadline=None)
@@ -86,20 +87,22 @@ def test_each_has_the_facts_that_it_would_have_alone(traffic: Traffic, routing: 
 @given(traffic=requests, cut=st.integers(0, 40), again=st.integers(0, 40))
 def test_batches_and_a_snapshot_make_no_difference(traffic: Traffic, cut: int, again: int) -> None:
     read = records(traffic)
-    whole = lane(REGISTRY).process(read)
+    whole = lane(REGISTRY).process(harness.read(read))
     first = lane(REGISTRY)
-    facts = list(first.process(read[:cut]).facts)
+    facts = list(first.process(harness.read(read[:cut])).facts)
     snapshot = made.snapshot_of(first)
     second = lane(REGISTRY, restored=decode(snapshot.path, bytes(encode(snapshot))))
-    second.replay(read[cut : cut + again])
+    second.replay(harness.read(read[cut : cut + again]))
     second.go_live()
     assert [*facts, *whole.facts[len(facts) :]] == list(whole.facts)
-    later = second.process(read[cut + again :]).facts
+    later = second.process(harness.read(read[cut + again :])).facts
     assert list(later) == list(whole.facts)[len(whole.facts) - len(later) :]
 
 
 def test_facts_of_a_request_stand_together_and_name_it() -> None:
-    output = lane(REGISTRY).process(records([("a", 0, [1, 2], 8), ("b", 0, [1, 2], 8), ("a", 1, [1, 2], 8)]))
+    output = lane(REGISTRY).process(
+        harness.read(records([("a", 0, [1, 2], 8), ("b", 0, [1, 2], 8), ("a", 1, [1, 2], 8)]))
+    )
     assert [(fact.key, fact.headers[0]) for fact in output.facts] == [
         (key, (SOURCE_HEADER, b"requests/3/%d" % offset))
         for offset, keys in enumerate([[b"a", b"a@coarse", b"a@short"], [b"b"], [b"a", b"a@coarse", b"a@short"]])
@@ -110,13 +113,15 @@ def test_facts_of_a_request_stand_together_and_name_it() -> None:
 
 
 def test_a_time_that_goes_back_is_counted_once_a_request() -> None:
-    assert lane(REGISTRY).process(records([("a", 9, [1], 4), ("a", 8, [1], 4)])).counts.times_clamped == 1
+    assert lane(REGISTRY).process(harness.read(records([("a", 9, [1], 4), ("a", 8, [1], 4)]))).counts.times_clamped == 1
 
 
 def test_a_request_that_one_target_does_not_take_is_a_dead_letter_and_no_fact() -> None:
     other = replace(CONFIG, instance_id="b", trace_block_size_tokens=8)
     known = Registry([CONFIG, other])
-    output = lane(known, Routing(fanout_all_instances=True)).process(records([("a", 0, [1, 2], 9), ("a", 0, [], 3)]))
+    output = lane(known, Routing(fanout_all_instances=True)).process(
+        harness.read(records([("a", 0, [1, 2], 9), ("a", 0, [], 3)]))
+    )
     assert [fact.key for fact in output.facts] == [b"a", b"b"]
     (letter,) = output.dead_letters
     assert b"so it is for 'b', which the request goes to" in (dict(letter.headers)["litehit-error"] or b"")
@@ -125,7 +130,7 @@ def test_a_request_that_one_target_does_not_take_is_a_dead_letter_and_no_fact() 
 
 
 def test_a_request_of_a_variant_is_a_dead_letter_that_says_why() -> None:
-    output = lane(REGISTRY).process(records([("a@short", 0, [1], 4)]))
+    output = lane(REGISTRY).process(harness.read(records([("a@short", 0, [1], 4)])))
     (letter,) = output.dead_letters
     assert b"'a@short' is a variant of 'a' in the registry" in (dict(letter.headers)["litehit-error"] or b"")
     assert output.counts.dead_letters == {Reason.UNKNOWN_INSTANCE: 1}
@@ -137,7 +142,7 @@ def check(snapshot: Snapshot, known: Registry, routing: Routing = AS_NAMED) -> N
 
 def warm(known: Registry = REGISTRY, routing: Routing = AS_NAMED) -> Snapshot:
     worked = lane(known, routing)
-    worked.process(records([("a", 0, [1, 2], 8), ("b", 0, [1, 2], 8)]))
+    worked.process(harness.read(records([("a", 0, [1, 2], 8), ("b", 0, [1, 2], 8)])))
     return made.snapshot_of(worked)
 
 
@@ -175,7 +180,9 @@ def test_an_instance_is_no_variant_of_the_same_id() -> None:
     glob = replace(CONFIG, instance_id="*")
     plain = lane(Registry([glob]))
     plain.process(
-        made.records_of([Request("a@short", "t", 0, np.array([1]), 4), Request("a", "t", 0, np.array([1]), 4)])
+        harness.read(
+            made.records_of([Request("a@short", "t", 0, np.array([1]), 4), Request("a", "t", 0, np.array([1]), 4)])
+        )
     )
     with pytest.raises(CannotRestore, match=r"no cache of 'a@short' \(beside 'a'\)"):
         check(made.snapshot_of(plain), Registry([glob], {"*": [SHORT]}))

@@ -11,7 +11,6 @@ from schemas.dead_letter import Reason
 from service.errors import TooManyDeadLetters
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
-from service.lanes.reading import ReadRecord
 from service.records import SourceRecord
 from service.settings import Settings
 from tests import lanes_harness as harness
@@ -28,12 +27,12 @@ def lane(known: Registry, limits: PoisonLimits) -> Lane:
     return Lane(0, known, LaneTargets("facts", "dead", 10_000), limits)
 
 
-def records(outcomes: str, first: int = 0) -> list[ReadRecord]:
+def records(outcomes: str, first: int = 0) -> list[SourceRecord]:
     """`x` is a bad record, anything else a good one."""
-    return harness.read(
+    return [
         SourceRecord("requests", 0, offset, None, b"{" if outcome == "x" else GOOD, 1)
         for offset, outcome in enumerate(outcomes, first)
-    )
+    ]
 
 
 @given(
@@ -51,14 +50,33 @@ def test_each_record_is_judged_as_a_slow_count_judges_it(
         in_a_row = position - max((place for place, one in enumerate(seen, 1) if not one), default=0)
         last = seen[-window:]
         too_many = (consecutive > 0 and in_a_row > consecutive) or (len(last) == window and sum(last) > share * window)
-        assert (watch.count(dead=dead) is not None) == (dead and too_many)
+        if dead:
+            assert (watch.died() is not None) == too_many
+        else:
+            watch.passed(1)
+
+
+@given(st.lists(st.one_of(st.just(None), st.integers(0, 30)), max_size=30), st.integers(1, 12))
+def test_requests_that_pass_are_counted_at_once_as_one_by_one(runs: list[int | None], window: int) -> None:
+    """None is a dead letter, a number so many requests that are none."""
+    limits = PoisonLimits(consecutive=2, share=0.5, window=window)
+    at_once, one_by_one = PoisonWatch(limits), PoisonWatch(limits)
+    for run in runs:
+        if run is None:
+            assert at_once.died() == one_by_one.died()
+            continue
+        at_once.passed(run)
+        for _ in range(run):
+            one_by_one.passed(1)
 
 
 def test_the_lane_stops_at_the_record_that_is_one_too_many(known: Registry) -> None:
     limits = PoisonLimits(consecutive=3, share=1.0, window=1)
-    assert lane(known, limits).process(records("xxx.xxx.")).counts.dead_letters == {Reason.MALFORMED_JSON: 6}
+    assert lane(known, limits).process(harness.read(records("xxx.xxx."))).counts.dead_letters == {
+        Reason.MALFORMED_JSON: 6
+    }
     with pytest.raises(TooManyDeadLetters, match="requests/0/7: 4 dead letters in a row") as caught:
-        lane(known, limits).process(records("..x.xxxx."))
+        lane(known, limits).process(harness.read(records("..x.xxxx.")))
     assert "LITEHIT_DEAD_LETTER_MAX_CONSECUTIVE" in str(caught.value)
     assert "is not valid JSON" in str(caught.value)
 
@@ -66,25 +84,25 @@ def test_the_lane_stops_at_the_record_that_is_one_too_many(known: Registry) -> N
 def test_a_run_goes_on_over_batches_and_a_restore_which_is_not_judged_itself(known: Registry) -> None:
     limits = PoisonLimits(consecutive=3, share=1.0, window=1)
     restored = lane(known, limits)
-    restored.replay(records("..xxxxx"))
+    restored.replay(harness.read(records("..xxxxx")))
     with pytest.raises(TooManyDeadLetters, match="6 dead letters in a row"):
-        restored.process(records("x", first=7))
+        restored.process(harness.read(records("x", first=7)))
     restored = lane(known, limits)
-    restored.replay(records("..xx"))
-    restored.process(records("x.xx", first=4))
+    restored.replay(harness.read(records("..xx")))
+    restored.process(harness.read(records("x.xx", first=4)))
     with pytest.raises(TooManyDeadLetters, match="requests/0/9: 4 dead letters in a row"):
-        restored.process(records("xx", first=8))
+        restored.process(harness.read(records("xx", first=8)))
 
 
 def test_a_share_counts_once_the_window_is_full(known: Registry) -> None:
     limits = PoisonLimits(consecutive=0, share=0.5, window=6)
-    assert lane(known, limits).process(records("xxxxx.....")).counts.consumed == 10
+    assert lane(known, limits).process(harness.read(records("xxxxx....."))).counts.consumed == 10
     with pytest.raises(TooManyDeadLetters, match=r"requests/0/8: 4 dead letters among the last 6 requests, .* 0\.5 of"):
-        lane(known, limits).process(records("....x.xxx"))
+        lane(known, limits).process(harness.read(records("....x.xxx")))
 
 
 def test_no_limits_take_everything(known: Registry) -> None:
-    assert lane(known, NO_LIMITS).process(records("x" * 2000)).counts.consumed == 2000
+    assert lane(known, NO_LIMITS).process(harness.read(records("x" * 2000))).counts.consumed == 2000
 
 
 def test_limits_come_from_the_settings() -> None:

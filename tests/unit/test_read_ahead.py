@@ -13,7 +13,8 @@ from litehit.request import Request
 from service import formats
 from service.format_names import FormatName
 from service.formats import TopicFormats
-from service.formats.base import RecordContext, TraceFormat
+from service.formats.base import RecordContext
+from service.formats.trace_format import TraceFormat
 from service.lanes.committed import RequestsTopic
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.read_ahead import ReadAhead, ReadFailure
@@ -54,10 +55,9 @@ def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lan
     assert list(batch) == [0]
     records = batch[0]
     assert not isinstance(records, ReadFailure)
-    assert [one.source for one in records] == RECORDS[0]
-    assert [one.content.trace_id for one in records if isinstance(one.content, Request)] == [
-        request.trace_id for request in REQUESTS
-    ]
+    assert records.sources == RECORDS[0]
+    assert records.requests.columns.trace_ids == [request.trace_id for request in REQUESTS]
+    assert list(records.others) == []
 
 
 def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None:
@@ -68,7 +68,7 @@ def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None
     assert len(read.batches) > 4
     for partition, records in RECORDS.items():
         parts = [batch[partition] for batch in read.batches if partition in batch]
-        assert [one.source for part in parts if not isinstance(part, ReadFailure) for one in part] == records
+        assert [one for part in parts if not isinstance(part, ReadFailure) for one in part.sources] == records
 
 
 def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[int, Lane]) -> None:

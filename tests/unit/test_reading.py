@@ -14,7 +14,8 @@ from service import formats
 from service.format_names import LINE_FORMATS, FormatName
 from service.formats.native_protobuf import protobuf_event
 from service.lanes.counts import Ignored
-from service.lanes.reading import Poison, read_records
+from service.lanes.read_records import Poison
+from service.lanes.reading import read_records
 from service.records import Headers, SourceRecord
 from tests.format_samples import SAMPLES, Plain, mooncake, native
 
@@ -26,8 +27,9 @@ def content(
     value: bytes, headers: Headers = (), topic: FormatName = FormatName.NATIVE
 ) -> Request | Registration | Ignored | Poison:
     record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
-    (read,) = read_records(formats.of_topic(topic), [record])
-    return read.content
+    read = read_records(formats.of_topic(topic), [record])
+    requests = [request for _, request in read.requests.requests()]
+    return requests[0] if requests else read.others[0][1]
 
 
 def test_what_is_no_request_is_ignored() -> None:
@@ -76,3 +78,42 @@ def test_an_unknown_format_is_told(value: bytes | None, shown: str) -> None:
     assert read.sentence.startswith(
         f"the header litehit-format = {shown} names no format; send one of native, native-protobuf, "
     )
+
+
+def test_records_of_several_formats_stand_in_their_order() -> None:
+    """With a tombstone, a bad header, a write and a registration between them; headers of others mean nothing."""
+    request = Request("b", "binary", 5, np.array([1, -1], np.int64), 9)
+    rows: list[tuple[bytes | None, Headers]] = [
+        (MOONCAKE, (("litehit-format", b"mooncake"),)),
+        (NATIVE, ()),
+        (protobuf_event(request), (("litehit-format", b"native-protobuf"), ("litehit-instance", b"told"))),
+        (None, ()),
+        (NATIVE, (("traceparent", b"00"),)),
+        (b'{"type":"write"}', ()),
+        (NATIVE, (("litehit-instance", b""), ("litehit-format", b"csv"))),
+        (b'{"type":"register","block_bytes":5}', ()),
+        (protobuf_event(request), (("litehit-format", b"native-protobuf"),)),
+        (MOONCAKE, (("litehit-format", b"mooncake"), ("litehit-instance", b"m"))),
+    ]
+    records = [SourceRecord("r", 0, 20 + row, b"key", value, 7, headers) for row, (value, headers) in enumerate(rows)]
+    read = read_records(formats.of_topic(FormatName.NATIVE), records)
+    requests = list(read.requests.requests())
+    assert [(row, one.instance_id) for row, one in requests] == [
+        (0, "key"),
+        (1, "key"),
+        (2, "told"),
+        (4, "key"),
+        (8, "b"),
+        (9, "m"),
+    ]
+    assert requests[0][1].trace_id == "mooncake-20"
+    assert requests[2][1].block_keys.tolist() == [1, -1]
+    assert [row for row, _ in read.others] == [3, 5, 6, 7]
+    tombstone, write, bad_header, registration = (other for _, other in read.others)
+    assert isinstance(tombstone, Poison)
+    assert tombstone.reason is Reason.EMPTY_VALUE
+    assert write is Ignored.WRITE
+    assert isinstance(bad_header, Poison)
+    assert "litehit-instance" in bad_header.sentence
+    assert isinstance(registration, Registration)
+    assert registration.instance_id == "key"

@@ -97,8 +97,8 @@ def store(tmp_path: Path) -> Path:
     folder = tmp_path / "store"
     topic = RequestsTopic("litehit.requests", "generation", 4)
     lane = made.new_lane(harness.registry(tmp_path))
-    lane.process(made.records_of(harness.make_requests(60, seed=31)))
-    record = made.records_of(harness.make_requests(1, seed=1), first=60)[0].source
+    lane.process(harness.read(made.records_of(harness.make_requests(60, seed=31))))
+    record = made.records_of(harness.make_requests(1, seed=1), first=60)[0]
     value, _ = in_json("chat-a", block_bytes=5)
     lane.process(harness.read([record._replace(value=value)]))
     Snapshots(open_store(str(folder)), topic).write(made.snapshot_of(lane, topic))

@@ -86,15 +86,15 @@ def test_the_first_is_taken_at_once_and_then_none_before_its_time_or_of_an_idle_
     lane = bench.lane(0)
     bench.snapshotter.take_one([lane])
     assert bench.offsets(0) == []  # nothing was processed
-    lane.process(RECORDS[0][:10])
+    lane.process(harness.read(RECORDS[0][:10]))
     bench.settle([lane], 10)
-    lane.process(RECORDS[0][10:59])
+    lane.process(harness.read(RECORDS[0][10:59]))
     bench.snapshotter.take_one([lane])
     bench.snapshotter.take_all([])
     assert bench.offsets(0) == [10]
-    lane.process(RECORDS[0][59:60])
+    lane.process(harness.read(RECORDS[0][59:60]))
     bench.settle([lane], 60)
-    lane.process(RECORDS[0][60:109])
+    lane.process(harness.read(RECORDS[0][60:109]))
     bench.snapshotter.take_one([lane])
     bench.snapshotter.take_all([])
     assert bench.offsets(0) == [60, 10]
@@ -105,7 +105,7 @@ def test_its_time_comes_for_each_lane_in_turn(known: Registry) -> None:
     lanes = [bench.lane(partition) for partition in (0, 1, 2)]
     for low, high in ((0, 40), (40, 90)):
         for lane in lanes:
-            lane.process(RECORDS[lane.partition][low:high])
+            lane.process(harness.read(RECORDS[lane.partition][low:high]))
         bench.settle(lanes, high, high, high)
     assert [bench.offsets(partition) for partition in (0, 1, 2)] == [[90, 40]] * 3
 
@@ -114,21 +114,21 @@ def test_the_lane_goes_on_while_its_snapshot_is_written(known: Registry) -> None
     store = SlowStore()
     bench = Bench(known, store, snapshot_seconds=0.001)
     lane = bench.lane(0)
-    lane.process(RECORDS[0][:50])
+    lane.process(harness.read(RECORDS[0][:50]))
 
     def begun() -> bool:
         bench.snapshotter.take_one([lane])
         return store.begun.acquire(blocking=False)
 
     harness.wait_for(begun)
-    lane.process(RECORDS[0][50:100])
+    lane.process(harness.read(RECORDS[0][50:100]))
     bench.snapshotter.take_one([lane])  # one at a time: no second is begun
     assert not store.begun.acquire(timeout=0.05)
     store.go.set()
     bench.settle([lane], 100)
     assert bench.offsets(0) == [100, 50]
     fifty = made.new_lane(known, partition=0)
-    fifty.process(RECORDS[0][:50])
+    fifty.process(harness.read(RECORDS[0][:50]))
     assert made.same(list(bench.snapshots.readable(0))[1], made.snapshot_of(fifty))
 
 
@@ -139,7 +139,7 @@ def test_the_last_snapshots_are_waited_for_until_a_deadline(
     bench = Bench(known, store, snapshot_seconds=3600, snapshot_deadline_seconds=0.2)
     lanes = [bench.lane(0), bench.lane(1)]
     for lane in lanes:
-        lane.process(RECORDS[lane.partition][:50])
+        lane.process(harness.read(RECORDS[lane.partition][:50]))
     began = time.monotonic()
     bench.snapshotter.take_all(lanes)
     assert 0.2 <= time.monotonic() - began < 10
@@ -153,7 +153,7 @@ def test_a_full_store_is_told_and_tried_again(known: Registry, capsys: pytest.Ca
     store = RefusingStore("memory://")
     bench = Bench(known, store, snapshot_seconds=0.001)
     lane = bench.lane(0)
-    lane.process(RECORDS[0][:50])
+    lane.process(harness.read(RECORDS[0][:50]))
     store.refuse()
 
     def failed_twice() -> bool:
@@ -180,7 +180,7 @@ def test_a_changed_registry_is_noted_in_a_snapshot_at_once(known: Registry, tmp_
         bench.snapshotter.take_one([lane])
         bench.snapshotter.take_all([lane])
         assert bench.offsets(0) == []  # nothing was processed since
-        lane.process(RECORDS[0][50:60])
+        lane.process(harness.read(RECORDS[0][50:60]))
         bench.snapshotter.take_one([lane])
         bench.snapshotter.take_all([])
         assert bench.offsets(0) == ([60] if taken else [])

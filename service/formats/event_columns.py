@@ -1,0 +1,94 @@
+"""Request events that a kernel has read, and the requests that they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litehit.curves import Int64Array
+from litehit.key_columns import gather_keys
+from litehit.request import RequestBatch
+from litehit.window_requests import WindowRequests
+from service.formats.contents import Contexts
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """R records, of which some are plain request events; the rows of the others mean nothing.
+
+    Attributes:
+        text: the records, end to end, with whatever stands between them.
+        is_plain: bool[R]; a record that is not is for `parse`.
+        bounds: int64[R, 4], where the instance's id begins in `text`, and ends; and the trace's. Both are in ASCII, and
+            an empty one is not stated.
+        times_ns, has_time: int64[R], nanoseconds, which mean nothing where a record states none; bool[R].
+        lengths: int64[R], tokens; 0 where a record states none.
+        blocks: int64[R], tokens of a trace block; `NOT_STATED` where a record states none.
+        keys: int64[K], those of all, with gaps.
+        key_firsts, key_counts: int64[R]; record i has the keys `key_firsts[i]:key_firsts[i] + key_counts[i]`.
+    """
+
+    text: bytes
+    is_plain: NDArray[np.bool_]
+    bounds: Int64Array
+    times_ns: Int64Array
+    has_time: NDArray[np.bool_]
+    lengths: Int64Array
+    blocks: Int64Array
+    keys: Int64Array
+    key_firsts: Int64Array
+    key_counts: Int64Array
+
+    def requests(self, contexts: Contexts, first: int = 0) -> WindowRequests:
+        """The plain ones, numbered by their places; not those that `parse` has to refuse.
+
+        Args:
+            contexts: of the records, from place `first` on, and of others.
+            first: place of the first of the records.
+        """
+        rows = np.flatnonzero(self.is_plain)
+        places = (first + rows).tolist()
+        text, strings = self.text, _Strings()
+        instances, instance_ends, traces, trace_ends = self.bounds[rows].T.tolist()
+        named, defaults = contexts.named, contexts.instance_ids
+        indices: dict[str | None, int] = {}
+        instance_of = np.array(
+            [
+                indices.setdefault(named[place] or strings[text[begin:end]] or defaults[place], len(indices))
+                for place, begin, end in zip(places, instances, instance_ends, strict=True)
+            ],
+            np.int64,
+        )
+        times_ns, known = self.times_ns[rows], np.ones(len(rows), np.bool_)
+        for row in np.flatnonzero(~self.has_time[rows]).tolist():
+            time_ns = contexts.times_ns[places[row]]
+            known[row] = time_ns is not None
+            times_ns[row] = time_ns or 0
+        if None in indices:
+            known &= instance_of != indices[None]
+        keys, offsets = gather_keys(self.keys, self.key_firsts[rows], self.key_counts[rows])
+        requests = WindowRequests(
+            first + rows,
+            RequestBatch(
+                [text[begin:end].decode("ascii") for begin, end in zip(traces, trace_ends, strict=True)],
+                times_ns,
+                self.lengths[rows],
+                keys,
+                offsets,
+            ),
+            tuple(instance_id or "" for instance_id in indices),
+            instance_of,
+            self.blocks[rows],
+            np.zeros(len(rows), np.bool_),
+        )
+        return requests if known.all() else requests.select(np.flatnonzero(known))
+
+
+class _Strings(dict[bytes, str]):
+    """Strings by their ASCII: the same few instances stand in many records."""
+
+    def __missing__(self, text: bytes) -> str:
+        string = self[text] = text.decode("ascii")
+        return string
