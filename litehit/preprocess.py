@@ -123,18 +123,31 @@ def normalize_batch(
     if len(offsets) != len(input_token_lens) + 1 or offsets[0] != 0 or offsets[-1] != len(keys):
         raise InvalidRequest(f"offsets must run from 0 to {len(keys)} in {len(input_token_lens) + 1} steps")
     keys = block_keys_array(keys)
-    counts = np.diff(offsets)
-    stated = input_token_lens > 0
-    wrong = stated & (counts != input_token_lens // trace_block)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise LengthMismatch(int(counts[first]), int(input_token_lens[first]), trace_block)
-    lengths = np.where(stated, input_token_lens, counts * trace_block)
+    lengths = np.empty(len(input_token_lens), np.int64)
+    wrong = int(_denominators(offsets, input_token_lens, trace_block, lengths))
+    if wrong < len(lengths):
+        raise LengthMismatch(int(offsets[wrong + 1] - offsets[wrong]), int(input_token_lens[wrong]), trace_block)
     if enable_prefix_hash:
         keys = _chain(keys, offsets)
     if factor > 1:
         keys, offsets = _coarsen(keys, offsets, factor)
     return NormalizedBatch(keys, offsets, lengths)
+
+
+@kernel()
+def _denominators(
+    offsets: Int64Array, input_token_lens: Int64Array, trace_block_size_tokens: int, lengths: Int64Array
+) -> int:
+    """`denominator` of R requests, into `lengths`, int64[R]; the first whose length does not fit, or R."""
+    for request in range(len(lengths)):
+        count, stated = offsets[request + 1] - offsets[request], input_token_lens[request]
+        if stated <= 0:
+            lengths[request] = count * trace_block_size_tokens
+        elif count == stated // trace_block_size_tokens:
+            lengths[request] = stated
+        else:
+            return request
+    return len(lengths)
 
 
 def chain_keys(keys: Int64Array) -> Int64Array:

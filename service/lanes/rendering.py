@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -40,22 +41,21 @@ def render(topic: str, sources: Sequence[SourceRecord], parts: Sequence[Computed
     facts = FactBatch.concatenate([part.facts for part in parts])
     rows = np.concatenate([part.rows for part in parts])
     places = np.repeat([part.place for part in parts], [len(part.rows) for part in parts])
-    order = np.lexsort((places, rows)).tolist()
+    order = np.lexsort((places, rows))
     keys = {instance_id: instance_id.encode() for instance_id in set(facts.instance_ids)}
-    ids, values, partition = facts.instance_ids, facts.to_json(), sources[0].partition
-    of_rows = [sources[row] for row in rows.tolist()]
+    instance_ids, values = facts.instance_ids, facts.to_json()
+    of_facts = [sources[row] for row in rows[order].tolist()]
+    in_order = order.tolist()
     return tuple(
-        [
-            OutputRecord(
-                topic,
-                partition,
-                keys[ids[at]],
-                values[at],
-                ((SOURCE_HEADER, of_rows[at].source.encode()),),
-                # The request record's own, never the trace's: a broker expires by this time, and refuses one that lies
-                # ahead of its clock. The request's time is in the value.
-                of_rows[at].timestamp_ms or 0,
-            )
-            for at in order
-        ]
+        map(
+            OutputRecord,
+            repeat(topic),
+            repeat(sources[0].partition),
+            [keys[instance_ids[at]] for at in in_order],
+            [values[at] for at in in_order],
+            [((SOURCE_HEADER, record.source.encode()),) for record in of_facts],
+            # The request record's own, never the trace's: a broker expires by this time, and refuses one that lies
+            # ahead of its clock. The request's time is in the value.
+            [record.timestamp_ms or 0 for record in of_facts],
+        )
     )
