@@ -48,9 +48,9 @@ class EventColumns:
             contexts: of the records, from place `first` on, and of others.
             first: place of the first of the records.
         """
-        rows = np.flatnonzero(self.is_plain)
-        places = (first + rows).tolist()
-        text, strings = self.text, _Strings()
+        rows = slice(None) if self.is_plain.all() else np.flatnonzero(self.is_plain)
+        numbers = np.arange(first, first + len(self.is_plain))[rows]
+        places, text, strings = numbers.tolist(), self.text, _Strings()
         instances, instance_ends, traces, trace_ends = self.bounds[rows].T.tolist()
         named, defaults = contexts.named, contexts.instance_ids
         indices: dict[str | None, int] = {}
@@ -61,29 +61,36 @@ class EventColumns:
             ],
             np.int64,
         )
-        times_ns, known = self.times_ns[rows], np.ones(len(rows), np.bool_)
-        for row in np.flatnonzero(~self.has_time[rows]).tolist():
-            time_ns = contexts.times_ns[places[row]]
-            known[row] = time_ns is not None
-            times_ns[row] = time_ns or 0
+        times_ns, has_time = np.ascontiguousarray(self.times_ns[rows]), self.has_time[rows]
+        unknown: set[int] = set()
+        if not has_time.all():
+            times_ns = times_ns.copy()
+            for row in np.flatnonzero(~has_time).tolist():
+                time_ns = contexts.times_ns[places[row]]
+                if time_ns is None:
+                    unknown.add(row)
+                else:
+                    times_ns[row] = time_ns
         if None in indices:
-            known &= instance_of != indices[None]
+            unknown.update(np.flatnonzero(instance_of == indices[None]).tolist())
         keys, offsets = gather_keys(self.keys, self.key_firsts[rows], self.key_counts[rows])
         requests = WindowRequests(
-            first + rows,
+            numbers,
             RequestBatch(
                 [text[begin:end].decode("ascii") for begin, end in zip(traces, trace_ends, strict=True)],
                 times_ns,
-                self.lengths[rows],
+                np.ascontiguousarray(self.lengths[rows]),
                 keys,
                 offsets,
             ),
             tuple(instance_id or "" for instance_id in indices),
             instance_of,
-            self.blocks[rows],
-            np.zeros(len(rows), np.bool_),
+            np.ascontiguousarray(self.blocks[rows]),
+            np.zeros(len(places), np.bool_),
         )
-        return requests if known.all() else requests.select(np.flatnonzero(known))
+        if not unknown:
+            return requests
+        return requests.select(np.setdiff1d(np.arange(len(places)), list(unknown)))
 
 
 class _Strings(dict[bytes, str]):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litehit.window import Window, windows_of
-from litehit.window_requests import NOT_STATED, WindowRequests
+from litehit.window_requests import WindowRequests
 from service.formats.contents import Contexts
 from service.formats.event_columns import EventColumns
 from service.formats.flat_lines import read_flat
@@ -38,7 +38,7 @@ def _read_window(window: Window) -> EventColumns:
     text = window.text
     flat = read_flat(window, _INTEGERS, _KEYS, _STRINGS)
     times_ns, lengths, blocks, _ = flat.values.T
-    has_time, has_length, has_block, has_other_length, has_kind, has_instance, has_trace, has_keys = flat.given.T
+    has_time, _, has_block, has_other_length, has_kind, has_instance, _, has_keys = flat.given.T
     instance, instance_end = flat.bounds[:, 2], flat.bounds[:, 3]
     is_plain = (
         (flat.is_flat & has_kind & has_keys & ~has_other_length)
@@ -47,15 +47,14 @@ def _read_window(window: Window) -> EventColumns:
     )
     rows = np.flatnonzero(is_plain)
     is_plain[rows] = [text[begin:end] in _KINDS for begin, end in flat.bounds[rows, :2].tolist()]
-    bounds = flat.bounds[:, 2:] * np.repeat(np.stack((has_instance, has_trace), axis=1), 2, axis=1)
     return EventColumns(
         text,
         is_plain,
-        bounds,
+        flat.bounds[:, 2:],
         times_ns,
         has_time,
-        np.where(has_length, lengths, 0),
-        np.where(has_block, blocks, NOT_STATED),
+        lengths,
+        blocks,
         flat.keys,
         flat.key_firsts,
         flat.key_counts,

@@ -73,7 +73,7 @@ def read_lines(
         name_ends: int64[W + T + 1], where each name ends.
         integers: W.
         states: int8[L], to be written.
-        values: int64[L, W + 2 T], to be written: integers; then where each string begins in `text`, and ends.
+        values: int64[L, W + 2 T], all 0: integers; then where each string begins in `text`, and ends.
         given: bool[L, W + T + 1], all False: which members a line has.
         keys: int64[`most_keys(len(text))`], to be written.
         key_firsts: int64[L], to be written: where a line's keys begin in `keys`.

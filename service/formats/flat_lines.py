@@ -24,7 +24,7 @@ _scratch = Scratch(np.int64)  # for the keys of a window
 
 @dataclass(frozen=True, slots=True)
 class FlatLines:
-    """L lines in columns; a line's values and keys mean nothing where it is not flat or has no such member.
+    """L lines in columns; a line's values and keys mean nothing where it is not flat, and are 0 where it has no such.
 
     Attributes:
         is_flat, is_blank: bool[L]; a line that is neither is for `parse`.
@@ -59,7 +59,7 @@ def read_flat(window: Window, integers: Sequence[str], keys: str, strings: Seque
         raise ValueError(f"the window's text ends without a line feed: {text[-20:]!r}")
     names = [name.encode("ascii") for name in (*integers, *strings, keys)]
     states = np.empty(lines, np.int8)
-    values = np.empty((lines, len(integers) + 2 * len(strings)), np.int64)
+    values = np.zeros((lines, len(integers) + 2 * len(strings)), np.int64)
     given = np.zeros((lines, len(names)), np.bool_)
     found = _scratch.room(flat_kernel.most_keys(len(text)))
     firsts = np.empty(lines, np.int64)
