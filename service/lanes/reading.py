@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
 from service.formats.base import FormatError
-from service.formats.contents import Contents, Contexts
+from service.formats.contents import Contexts
 from service.formats.contents import Other as OtherContent
 from service.formats.trace_format import TraceFormat
 from service.lanes.counts import Ignored
@@ -25,54 +26,62 @@ def read_records(topic_formats: TopicFormats, records: Sequence[SourceRecord]) -
         topic_formats: how they are read.
         records: of a partition of the requests topic, in offset order.
     """
-    alike = _Alike(topic_formats)
+    keys = _Keys(topic_formats.default_instance)
     others: list[tuple[int, Other]] = []
-    for row, record in enumerate(records):
-        if record.value is None:
-            others.append((row, _TOMBSTONE))
-        elif not record.headers:
-            alike.add(topic_formats.usual, row, None)
-        else:
-            try:
-                named = _named_instance(record)
-                alike.add(_format(topic_formats, record), row, named)
-            except FormatError as error:
-                others.append((row, Poison(error.reason, str(error))))
-    requests = []
-    for contents in alike.read(records):
+    requests: list[WindowRequests] = []
+    for trace_format, alike in _by_format(topic_formats, records, others).items():
+        own = records if len(alike.rows) == len(records) else [records[row] for row in alike.rows]
+        contexts = Contexts(
+            [keys[record.key] for record in own],
+            [record.offset for record in own],
+            [None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS for record in own],
+            alike.named,
+        )
+        contents = trace_format.parse_many([record.value or b"" for record in own], contexts)
+        if own is not records:
+            contents = contents.at(alike.rows)
         requests.append(contents.requests)
-        others += ((row, _other(other)) for row, other in contents.others)
+        others.extend((row, _other(other)) for row, other in contents.others)
     return ReadRecords(records, _merged(requests), sorted(others, key=itemgetter(0)))
 
 
 _TOMBSTONE = Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
 
 
-class _Alike:
-    """Records by format, each with its row and the instance that its header names."""
+class _Alike(NamedTuple):
+    """Records of one format: their rows, and the instance that each one's header names."""
 
-    def __init__(self, topic_formats: TopicFormats) -> None:
-        self._default = topic_formats.default_instance
-        self._rows: dict[TraceFormat, tuple[list[int], list[str | None]]] = {}
+    rows: Sequence[int]
+    named: Sequence[str | None]
 
-    def add(self, trace_format: TraceFormat, row: int, named: str | None) -> None:
-        rows, names = self._rows.setdefault(trace_format, ([], []))
-        rows.append(row)
-        names.append(named)
 
-    def read(self, records: Sequence[SourceRecord]) -> Iterable[Contents]:
-        """What stands in them, of one format after another."""
-        keys = _Keys(self._default)
-        for trace_format, (rows, named) in self._rows.items():
-            own = records if len(rows) == len(records) else [records[row] for row in rows]
-            contexts = Contexts(
-                [keys[record.key] for record in own],
-                [record.offset for record in own],
-                [None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS for record in own],
-                named,
-            )
-            contents = trace_format.parse_many([record.value or b"" for record in own], contexts)
-            yield contents if own is records else contents.at(rows)
+def _by_format(
+    topic_formats: TopicFormats, records: Sequence[SourceRecord], others: list[tuple[int, Other]]
+) -> dict[TraceFormat, _Alike]:
+    """The records by how they are read; those that can't be are added to the others."""
+    # Nothing but a header tells one record to be read otherwise than the next.
+    unusual = [row for row, record in enumerate(records) if record.headers or record.value is None]
+    if not unusual:
+        return {topic_formats.usual: _Alike(range(len(records)), [None] * len(records))}
+    told: list[tuple[TraceFormat, str | None] | None] = [(topic_formats.usual, None)] * len(records)
+    for row in unusual:
+        told[row] = None
+        record = records[row]
+        if record.value is None:
+            others.append((row, _TOMBSTONE))
+            continue
+        try:
+            named = _named_instance(record)
+            told[row] = _format(topic_formats, record), named
+        except FormatError as error:
+            others.append((row, _other(error)))
+    listed: dict[TraceFormat, tuple[list[int], list[str | None]]] = {}
+    for row, how in enumerate(told):
+        if how is not None:
+            rows, names = listed.setdefault(how[0], ([], []))
+            rows.append(row)
+            names.append(how[1])
+    return {trace_format: _Alike(*alike) for trace_format, alike in listed.items()}
 
 
 class _Keys(dict[bytes | None, str | None]):
