@@ -70,4 +70,5 @@ def warm_up() -> None:
         engine.process(RequestBatch([""], np.array([first // 2048]), length, -np.arange(first, first + 256), offsets))
     engine.core.advance_time(2)
     LiteHit.from_state(engine.core.state())
-    engine.process(RequestBatch([""], np.array([2]), np.array([0]), length[:0], np.array([0, 0]))).to_json()
+    two = RequestBatch(["", ""], np.array([2, 2]), np.array([0, 0]), length, np.array([0, 0, 1]))
+    engine.process(two.select(np.array([1, 0]))).to_json()

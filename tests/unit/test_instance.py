@@ -25,14 +25,14 @@ CONFIG = InstanceConfig(
 
 COMPILED_LATER = """
 import numpy as np
-from litehit import batch_kernel, compaction, key_table, ordered_keys, preprocess, recency
+from litehit import batch_kernel, compaction, key_columns, key_table, ordered_keys, preprocess, recency
 from litehit.core import LiteHit
 from litehit.instance import InstanceEngine, warm_up
 from litehit.registry import InstanceConfig
 from litehit.request import RequestBatch
 
 def compiled():
-    modules = (batch_kernel, compaction, key_table, ordered_keys, preprocess, recency)
+    modules = (batch_kernel, compaction, key_columns, key_table, ordered_keys, preprocess, recency)
     kernels = [one for module in modules for one in vars(module).values() if hasattr(one, "signatures")]
     return [len(one.signatures) for one in kernels]
 
@@ -46,7 +46,8 @@ for ttl, is_chained, size in ((0, False, 1), (50, False, 2), (50, True, 1)):
         lengths = numbers.integers(0, 20, 40)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         keys = numbers.integers(0, 3000, offsets[-1])
-        engine.process(RequestBatch(["t"] * 40, np.arange(first, first + 40), lengths, keys, offsets))
+        requests = RequestBatch(["t"] * 40, np.arange(first, first + 40), lengths, keys, offsets)
+        engine.process(requests.select(np.arange(40)[::-1].copy()))
     core.advance_time(10**6)
     LiteHit.from_state(core.state())
 assert sum(before) > 10 and compiled() == before, (before, compiled())
