@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import structlog
@@ -16,18 +16,17 @@ from litehit.registry import Registry
 from service import formats
 from service.archive.errors import StoreError
 from service.archive.store import Store
-from service.errors import BatchAborted, CoreChanged, TooManyDeadLetters, Undeliverable
+from service.errors import CoreChanged
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
-from service.lanes.committed import Position, RequestsTopic
-from service.lanes.dead_letter_log import DeadLetterLog
+from service.lanes.committed import RequestsTopic
 from service.lanes.exactly_once import ExactlyOnce
-from service.lanes.handover import Handover, ProcessedBatch, Share
+from service.lanes.handover import Handover
 from service.lanes.lane import Lane, LaneTargets
+from service.lanes.micro_batches import MicroBatches
 from service.lanes.poison_limit import PoisonLimits
 from service.lanes.pooling import check_pooling
-from service.lanes.read_ahead import ReadAhead, ReadBatch, ReadFailure, ReadPoll
-from service.lanes.read_records import ReadRecords
+from service.lanes.read_ahead import ReadAhead, ReadPoll
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Seat
@@ -39,7 +38,6 @@ from service.lanes.topic_guard import TopicGuard
 from service.lanes.transaction import Transaction
 from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
-from service.records import SourceRecord
 from service.settings import Settings
 from service.topic_watch import TopicWatch
 from service.topics import TopicLayout
@@ -94,14 +92,12 @@ class LanesWorker:
         self._topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
         check_pooling(settings, self._topic, registry)
         self._registry = registry
-        self._metrics = metrics
         self._hold = hold
         self._holding = False
         self._stop = threading.Event()
         self._ended = False
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
-        self._dead_letter_log = DeadLetterLog()
         guard = TopicGuard(self._topic, watch, self._is_stopping)
         topic_formats = formats.of_topic(
             settings.requests_format, settings.instance_template, settings.routing.pooled(registry)
@@ -115,6 +111,9 @@ class LanesWorker:
         self._usher = Usher(self._topic, self._consumer, restorer, self._begin)
         self._snapshotter = Snapshotter(settings, self._snapshots, metrics)
         self._seats: dict[int, Seat] = {}
+        self._batches = MicroBatches(
+            settings, self._topic, self._seats, self._consumer, self._usher, self._handover, metrics
+        )
         self._assigned = False
         self._status = LanesStatus(assigned=False, lanes=())
         self._status_at = 0.0
@@ -151,7 +150,7 @@ class LanesWorker:
                 if waiting is None:
                     self._handle(coming.result())
                 self._look_around(idle=not polled.records)
-            self._settle()
+            self._batches.settle()
         except BaseException:
             self._seats.clear()  # a lane may be ahead of what is committed
             raise
@@ -174,7 +173,7 @@ class LanesWorker:
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Give up seats. All they have processed is committed then, so the next owner may go on from here."""
-        self._settle()
+        self._batches.settle()
         if not self._settings.embedded:  # whose topics end with this process
             lanes = self._lanes()
             self._snapshotter.take_all([lanes[partition] for partition in partitions if partition in lanes])
@@ -182,7 +181,7 @@ class LanesWorker:
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Drop seats."""
-        self._settle()
+        self._batches.settle()
         for partition in partitions:
             self._seats.pop(partition, None)
 
@@ -202,27 +201,27 @@ class LanesWorker:
 
         def still_reads(partition: int) -> bool:
             # What came in for a partition that is gone, or begins again, is read again by whoever does.
-            return self._feeds(partition, poll.lanes.get(partition))
+            return self._batches.feeds(partition, poll.lanes.get(partition))
 
         for batch in poll.batches:
             mine = {partition: records for partition, records in batch.items() if still_reads(partition)}
             if mine:
-                self._process(mine)
+                self._batches.process(mine)
         for partition, offset in poll.ends.items():
             if still_reads(partition):
                 try:
                     self._seats[partition].reached_end(offset)
                 except CoreChanged as error:
-                    self._settle()
+                    self._batches.settle()
                     self._usher.refuse(self._seats[partition], error)
         if poll.gone:
-            self._settle()
+            self._batches.settle()
         for partition in filter(still_reads, poll.gone):
             # Beginning again finds out what the log still holds, and stops the lane with a sentence that says it.
-            self._send_waiting(self._seats[partition])
+            self._batches.send_waiting(self._seats[partition])
 
     def _stop_all(self, fault: str) -> None:
-        self._settle()
+        self._batches.settle()
         for seat in self._seats.values():
             self._usher.stop_seat(seat, f"{self._topic.name}/{seat.partition}: {fault}")
 
@@ -231,105 +230,11 @@ class LanesWorker:
         lanes = self._lanes().values()
         told = idle or time.monotonic() - self._status_at >= _STATUS_SECONDS
         if told or self._snapshotter.is_due(lanes):
-            self._settle()
+            self._batches.settle()
             self._snapshotter.take_one(self._lanes().values())
         self._usher.step(self._seats)
         if told:
             self._publish_status()
-
-    def _process(self, batches: ReadBatch) -> None:
-        """A micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 those of the transaction.
-
-        They are taken while the lanes process the batch after it, up to the end of that one's step 1.
-        """
-        began = time.monotonic()
-        shares: dict[int, Share] = {}
-        for partition, records in batches.items():
-            share = self._process_share(self._seats[partition], records)  # 1.
-            if share is not None:
-                shares[partition] = share
-        self._settle()
-        # What was made by a lane that was dropped meanwhile follows from what was aborted.
-        shares = {partition: share for partition, share in shares.items() if self._feeds(partition, share.lane)}
-        if shares:
-            self._handover.begin(ProcessedBatch(self._topic.name, shares, began))
-
-    def _process_share(self, seat: Seat, records: ReadRecords | ReadFailure) -> Share | None:
-        """Step 1 of one lane; None where there is nothing to hand over."""
-        lane = seat.lane
-        if lane is None:
-            return None  # dropped when the batch before was settled, for the fault of a lane
-        if isinstance(records, ReadFailure):
-            self._halt(seat, records.first, records.error)
-            return None
-        try:
-            output = seat.process(records)
-        except TooManyDeadLetters as error:
-            self._settle()
-            self._usher.stop_seat(seat, str(error))
-        except CoreChanged as error:
-            self._settle()
-            self._usher.refuse(seat, error)
-        except Exception as error:
-            self._halt(seat, records.sources[0], error)
-        else:
-            if output is not None:
-                next_offset = records.sources[-1].offset + 1
-                return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
-        return None
-
-    def _settle(self) -> None:
-        """Wait for what is being handed over, and note how that ended.
-
-        Called before a seat is given another state, and wherever all that was processed must be committed.
-        """
-        settled = self._handover.settle()
-        if settled is None:
-            return
-        shares = settled.batch.shares
-        if settled.aborted is not None:
-            self._rebuild(shares, settled.aborted)  # 5.
-            return
-        # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
-        self._usher.succeeded()
-        for partition, share in shares.items():
-            counts = share.output.counts
-            self._seats[partition].handed_over(counts)
-            self._metrics.handed_over(partition, counts)
-            self._dead_letter_log.note(share.output.dead_letters)
-        consumed = sum(share.output.counts.consumed for share in shares.values())
-        self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
-
-    def _halt(self, seat: Seat, first: SourceRecord, error: Exception) -> None:
-        """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
-        self._settle()
-        log.error("lane_failed", partition=seat.partition, first_offset=first.offset, exc_info=error)
-        self._usher.stop_seat(seat, f"{type(error).__name__} at or after {first.source}: {error}")
-
-    def _rebuild(self, partitions: Iterable[int], error: BatchAborted) -> None:
-        """After an abort the touched lanes are ahead of the offsets: none of them goes on."""
-        self._metrics.aborted()
-        log.warning("batch_aborted", partitions=sorted(partitions), error=str(error))
-        for partition in partitions:
-            seat = self._seats[partition]
-            if isinstance(error, Undeliverable) and error.partition == partition:
-                self._usher.stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
-            else:
-                self._send_waiting(seat)
-        self._usher.back_off()
-
-    def _remedy(self, topic: str) -> str:
-        remedy = f"see the settings of {topic}, then restart"
-        if topic == self._settings.dead_letters_topic:
-            remedy += (
-                f"; or let dead letters be cut at less than the {self._settings.dead_letter_max_bytes} bytes of now "
-                f"(LITEHIT_DEAD_LETTER_MAX_BYTES)"
-            )
-        return remedy
-
-    def _send_waiting(self, seat: Seat) -> None:
-        seat.wait()
-        self._consumer.pause([seat.partition])
 
     # What the usher tells and needs.
 
@@ -351,11 +256,6 @@ class LanesWorker:
         window, routing = self._settings.repeats_window, self._settings.routing
         return Lane(partition, self._registry, self._targets, self._limits, window, restored, routing)
 
-    def _feeds(self, partition: int, lane: Lane | None) -> bool:
-        """Whether a lane is still the one that a partition's records go to."""
-        seat = self._seats.get(partition)
-        return seat is not None and seat.lane is not None and seat.lane is lane
-
     def _lanes(self) -> dict[int, Lane]:
         """The lanes that work, by partition: those of the seats that are READING."""
         return {partition: seat.lane for partition, seat in self._seats.items() if seat.lane is not None}
@@ -370,7 +270,7 @@ class LanesWorker:
     def _follow_hold(self) -> None:
         if self._hold is None:
             return
-        self._settle()
+        self._batches.settle()
         holding = self._hold()
         if holding == self._holding:
             return

@@ -1,0 +1,157 @@
+"""Micro-batches on their way: through the lanes, to Kafka beside the lanes' next one, and into the counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+import structlog
+
+from service.errors import BatchAborted, CoreChanged, TooManyDeadLetters, Undeliverable
+from service.lanes.committed import Position, RequestsTopic
+from service.lanes.dead_letter_log import DeadLetterLog
+from service.lanes.handover import Handover, ProcessedBatch, Share
+from service.lanes.lane import Lane
+from service.lanes.read_ahead import ReadBatch, ReadFailure
+from service.lanes.read_records import ReadRecords
+from service.lanes.requests_consumer import RequestsConsumer
+from service.lanes.seat import Seat
+from service.lanes.usher import Usher
+from service.metrics import LanesMetrics
+from service.records import SourceRecord
+from service.settings import Settings
+
+log = structlog.get_logger()
+
+
+class MicroBatches:
+    """What becomes of a micro-batch; the numbered steps are those of docs/GUARANTEES.md, 2 to 4 the transaction's.
+
+    Args:
+        settings: names of topics, for errors.
+        topic: the requests topic.
+        seats: by partition; the worker's own, as they are at any time.
+        consumer: pauses what waits.
+        usher: stops seats, and is told how batches end.
+        handover: takes steps 2 to 4.
+        metrics: counts what is handed over.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        topic: RequestsTopic,
+        seats: Mapping[int, Seat],
+        consumer: RequestsConsumer,
+        usher: Usher,
+        handover: Handover,
+        metrics: LanesMetrics,
+    ) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._seats = seats
+        self._consumer = consumer
+        self._usher = usher
+        self._handover = handover
+        self._metrics = metrics
+        self._dead_letter_log = DeadLetterLog()
+
+    def process(self, batches: ReadBatch) -> None:
+        """Take step 1 of a batch, of partitions whose lanes work.
+
+        The steps after it are taken while the lanes process the next batch, up to the end of that one's step 1.
+        """
+        began = time.monotonic()
+        shares: dict[int, Share] = {}
+        for partition, records in batches.items():
+            share = self._process_share(self._seats[partition], records)  # 1.
+            if share is not None:
+                shares[partition] = share
+        self.settle()
+        # What was made by a lane that was dropped meanwhile follows from what was aborted.
+        shares = {partition: share for partition, share in shares.items() if self.feeds(partition, share.lane)}
+        if shares:
+            self._handover.begin(ProcessedBatch(self._topic.name, shares, began))
+
+    def settle(self) -> None:
+        """Wait for what is being handed over, and note how that ended.
+
+        Called before a seat is given another state, and wherever all that was processed must be committed.
+        """
+        settled = self._handover.settle()
+        if settled is None:
+            return
+        shares = settled.batch.shares
+        if settled.aborted is not None:
+            self._rebuild(shares, settled.aborted)  # 5.
+            return
+        # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
+        self._usher.succeeded()
+        for partition, share in shares.items():
+            counts = share.output.counts
+            self._seats[partition].handed_over(counts)
+            self._metrics.handed_over(partition, counts)
+            self._dead_letter_log.note(share.output.dead_letters)
+        consumed = sum(share.output.counts.consumed for share in shares.values())
+        self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
+
+    def send_waiting(self, seat: Seat) -> None:
+        """Drop a seat's lane; it begins again."""
+        seat.wait()
+        self._consumer.pause([seat.partition])
+
+    def feeds(self, partition: int, lane: Lane | None) -> bool:
+        """Whether a lane is still the one that a partition's records go to."""
+        seat = self._seats.get(partition)
+        return seat is not None and seat.lane is not None and seat.lane is lane
+
+    def _process_share(self, seat: Seat, records: ReadRecords | ReadFailure) -> Share | None:
+        """Step 1 of one lane; None where there is nothing to hand over."""
+        lane = seat.lane
+        if lane is None:
+            return None  # dropped when the batch before was settled, for the fault of a lane
+        if isinstance(records, ReadFailure):
+            self._halt(seat, records.first, records.error)
+            return None
+        try:
+            output = seat.process(records)
+        except TooManyDeadLetters as error:
+            self.settle()
+            self._usher.stop_seat(seat, str(error))
+        except CoreChanged as error:
+            self.settle()
+            self._usher.refuse(seat, error)
+        except Exception as error:
+            self._halt(seat, records.sources[0], error)
+        else:
+            if output is not None:
+                next_offset = records.sources[-1].offset + 1
+                return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
+        return None
+
+    def _halt(self, seat: Seat, first: SourceRecord, error: Exception) -> None:
+        """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
+        self.settle()
+        log.error("lane_failed", partition=seat.partition, first_offset=first.offset, exc_info=error)
+        self._usher.stop_seat(seat, f"{type(error).__name__} at or after {first.source}: {error}")
+
+    def _rebuild(self, partitions: Iterable[int], error: BatchAborted) -> None:
+        """After an abort the touched lanes are ahead of the offsets: none of them goes on."""
+        self._metrics.aborted()
+        log.warning("batch_aborted", partitions=sorted(partitions), error=str(error))
+        for partition in partitions:
+            seat = self._seats[partition]
+            if isinstance(error, Undeliverable) and error.partition == partition:
+                self._usher.stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
+            else:
+                self.send_waiting(seat)
+        self._usher.back_off()
+
+    def _remedy(self, topic: str) -> str:
+        remedy = f"see the settings of {topic}, then restart"
+        if topic == self._settings.dead_letters_topic:
+            remedy += (
+                f"; or let dead letters be cut at less than the {self._settings.dead_letter_max_bytes} bytes of now "
+                f"(LITEHIT_DEAD_LETTER_MAX_BYTES)"
+            )
+        return remedy
