@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TIMEOUT_SECONDS = 600
-_READ_BYTES = 2**18
+_READ_BYTES = 2**16
 
 Ask: TypeAlias = Callable[[random.Random], str]
 """Makes the path and query of a call; a function of a module, for it is sent to another process."""

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
+from fastapi.telemetry import TelemetryConfig
 from fastapi_offline import FastAPIOffline
 from prometheus_client import CollectorRegistry
 
@@ -41,6 +42,9 @@ names the parameter, its value and what to send instead."""
 _DOCS_FILES = "/docs/files"
 """Where the script and style of `/docs` are: files of an installed package, no other host's."""
 
+_NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
+"""FastAPI's own is left out: this service has Prometheus metrics, and at each call it looks for who wants any."""
+
 
 def _no_lag() -> Mapping[ChainKey, int]:
     return {}
@@ -73,6 +77,7 @@ def create_app(
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redoc_url=None,
         static_url=_DOCS_FILES,
+        telemetry=_NO_TELEMETRY,
     )
     install_problem_handlers(app)
     install_refusals(app)
