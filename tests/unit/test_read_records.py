@@ -1,0 +1,24 @@
+"""A part of some records is those of its rows, and what stands in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.records import SourceRecord
+from tests import lanes_harness as harness
+
+REQUESTS = harness.make_requests(6, seed=3)
+VALUES = [harness.event(one) for one in REQUESTS]
+VALUES[1], VALUES[4] = b"{", b'{"type":"write"}'
+RECORDS = [SourceRecord("requests", 0, 10 + 3 * row, b"key", value, 1) for row, value in enumerate(VALUES)]
+
+
+@pytest.mark.parametrize(("first", "end"), [(first, end) for first in range(7) for end in range(first, 7)])
+def test_a_part_is_what_its_records_are_by_themselves(first: int, end: int) -> None:
+    part, alone = harness.read(RECORDS).part(first, end), harness.read(RECORDS[first:end])
+    assert len(part) == end - first
+    assert part.sources == alone.sources
+    assert part.others == list(alone.others)
+    assert [(row, one.trace_id, one.block_keys.tolist()) for row, one in part.requests.requests()] == [
+        (row, one.trace_id, one.block_keys.tolist()) for row, one in alone.requests.requests()
+    ]
