@@ -58,7 +58,9 @@ _WARM_SECONDS = 30.0  # before a probe counts
 _LOST_SECONDS = 120.0  # a probe that is not counted by then never will be
 # Else what the broker has appended is written back by the operating system, each half minute at once: a gigabyte at
 # such rates, during which a broker that shares its disk with all the rest takes nothing for seconds.
-_BROKER = {"log.flush.interval.ms": 500, "log.flush.scheduler.interval.ms": 500}
+_WRITE_BACK = {"log.flush.interval.ms": 500, "log.flush.scheduler.interval.ms": 500}
+# Of a partition; the rates take less, and ten minutes of the load would be 40 GB.
+_KEEP = {"log.retention.bytes": 2**30, "log.segment.bytes": 2**27, "log.retention.check.interval.ms": 5_000}
 BINARY_OUTPUT = {"facts_topic": "binary.facts", "dead_letters_topic": "binary.dead-letters"}
 REGISTRY = """
 groups: [{name: all, capacity_gb: [8, 64]}]
@@ -322,7 +324,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
     registry_file = folder / "registry.yaml"
     registry_file.write_text(REGISTRY, encoding="utf-8")
     registry = Registry.load(registry_file)
-    cluster = KafkaCluster(kafka_jars(), folder / "kafka", properties=_BROKER)
+    cluster = KafkaCluster(kafka_jars(), folder / "kafka", properties=_WRITE_BACK | _KEEP)
     (folder / "kafka").mkdir()
     cluster.start()
     try:
