@@ -7,7 +7,7 @@ import numpy as np
 from litehit.curves import Int64Array
 from litehit.jit import kernel
 from litehit.recency import Integer
-from litehit.text_kernels import MOST_DIGITS, Bytes
+from litehit.text_kernels import MOST_DIGITS, Bytes, plain_end
 
 PADDING = 64
 """Bytes after the last fact that are looked at, all 0: more than any piece between fields has."""
@@ -18,7 +18,6 @@ _STRINGS, _INTEGERS = 2, 4  # of a fact, before its curve
 _TOKENS, _BLOCK_TOKENS, _BLOCK_BYTES = 1, 2, 3  # among its integers
 _NO_PLACE = -1
 _TEN = 10
-_SPACE, _TILDE, _QUOTE, _BACKSLASH = b' ~"\\'
 _MINUS, _ZERO, _OPEN, _CLOSE, _COMMA = b"-0[],"
 
 
@@ -83,7 +82,7 @@ def _fields(
             return _NO_PLACE
         if field < _STRINGS:
             bounds[2 * field] = at
-            at = _text_end(text, at)
+            at = plain_end(text, at)
             bounds[2 * field + 1] = at
         else:
             at, numbers[field - _STRINGS] = _integer(text, at)
@@ -99,14 +98,6 @@ def _past_piece(text: Bytes, at: Integer, glue: Bytes, low: Integer, high: Integ
     for i in range(low, high):
         if text[at] != glue[i]:
             return _NO_PLACE
-        at += 1
-    return at
-
-
-@kernel()
-def _text_end(text: Bytes, at: Integer) -> Integer:
-    """Where the next byte stands that is no plain character of a string."""
-    while _SPACE <= text[at] <= _TILDE and text[at] != _QUOTE and text[at] != _BACKSLASH:
         at += 1
     return at
 

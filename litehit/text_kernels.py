@@ -19,6 +19,7 @@ MOST_DIGITS = 20
 """Characters of an int64 in decimal, its sign included."""
 
 _MINUS, _ZERO = b"-0"
+_SPACE, _TILDE, _QUOTE, _BACKSLASH = b' ~"\\'
 
 
 class Texts(NamedTuple):
@@ -74,5 +75,16 @@ def put_text(out: Bytes, at: Integer, text: Bytes, low: Integer, high: Integer) 
     """Write `text[low:high]`; where the next character goes."""
     for i in range(low, high):
         out[at] = text[i]
+        at += 1
+    return at
+
+
+@kernel()
+def plain_end(text: Bytes, at: Integer) -> Integer:
+    """Where the next byte stands that is no plain character of a JSON string: its quote, where it is plain all through.
+
+    Plain is what stands for itself, in ASCII. The caller sees to it that some other byte comes.
+    """
+    while _SPACE <= text[at] <= _TILDE and text[at] != _QUOTE and text[at] != _BACKSLASH:
         at += 1
     return at

@@ -14,8 +14,8 @@ from litehit.curves import Int64Array
 from litehit.intrinsics import load_word, trailing_zeros
 from litehit.jit import kernel
 from litehit.recency import Integer
+from litehit.text_kernels import Bytes, plain_end
 
-Bytes: TypeAlias = NDArray[np.uint8]
 States: TypeAlias = NDArray[np.int8]
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -39,8 +39,8 @@ _UINT64_DIGITS = 20
 _LEAST_OF_20_DIGITS = 10**19
 _INT64_LIMIT = 2**63
 
-_TAB, _FEED, _RETURN, _SPACE, _TILDE = b"\t\n\r ~"
-_QUOTE, _BACKSLASH, _COLON, _COMMA, _MINUS, _PLUS, _POINT, _ZERO, _ONE = b'"\\:,-+.01'
+_TAB, _FEED, _RETURN, _SPACE = b"\t\n\r "
+_QUOTE, _COLON, _COMMA, _MINUS, _PLUS, _POINT, _ZERO, _ONE = b'":,-+.01'
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = b"{}[]"
 _SMALL_E, _LARGE_E = b"eE"
 
@@ -118,7 +118,7 @@ def _read_line(
         if text[at] != _QUOTE:
             return at, first, OTHER
         name = at + 1
-        at = _text_end(text, name)
+        at = plain_end(text, name)
         if text[at] != _QUOTE:
             return at, first, OTHER
         member = _member(text, name, at, names, name_ends)
@@ -170,14 +170,6 @@ def _is_blank(byte: Integer) -> bool:
 @kernel(inline="always")
 def _is_digit(byte: Integer) -> bool:
     return bool(np.uint8(byte - _ZERO) < _TEN)
-
-
-@kernel()
-def _text_end(text: Bytes, at: Integer) -> Integer:
-    """Where the next byte stands that is no plain character of a string: its quote, where it is plain all through."""
-    while _SPACE <= text[at] <= _TILDE and text[at] != _QUOTE and text[at] != _BACKSLASH:
-        at += 1
-    return at
 
 
 @kernel()
@@ -270,7 +262,7 @@ def _integers(
 def _value_end(text: Bytes, at: Integer) -> tuple[Integer, bool]:
     """Where a value ends that is not wanted, and whether it is a plain one: a string, a number, true, false or null."""
     if text[at] == _QUOTE:
-        at = _text_end(text, at + 1)
+        at = plain_end(text, at + 1)
         return (at + 1, True) if text[at] == _QUOTE else (at, False)
     if text[at] == _MINUS or _is_digit(text[at]):
         return _number_end(text, at)
