@@ -163,22 +163,18 @@ def _run_length(keys: Int64Array, key_of: Int64Array, position_of: Positions, po
 
 
 @kernel(inline="always")
-def _find(table: Table, key_of: Int64Array, ordered: Integer, blocks: Integer, key: Integer) -> Any:
-    """Id of a key, or -1."""
+def _find_in_order(key_of: Int64Array, ordered: Integer, key: Integer) -> Any:
+    """Id of a key among the blocks that are in no table, or -1."""
     block = np.int64(-1)
     if ordered > 0 and key <= key_of[ordered - 1]:
         block = np.int64(find_ordered(key_of, ordered, key))
-    if block < 0 and ordered < blocks:
-        block = np.int64(find(table, key_of, key))
     return block
 
 
 @kernel(inline="always")
 def _find_or_insert(table: Table, key_of: Int64Array, ordered: Integer, blocks: Integer, key: Integer) -> Any:
     """Id of a key; an unknown key gets the id `blocks`, and a place in the table."""
-    block = np.int64(-1)
-    if ordered > 0 and key <= key_of[ordered - 1]:
-        block = np.int64(find_ordered(key_of, ordered, key))
+    block = _find_in_order(key_of, ordered, key)
     if block < 0:
         block = np.int64(find_or_insert(table, key_of, key, blocks))
     return block
@@ -220,7 +216,9 @@ def _evaluate(
         key = keys[at]
         block += 1
         if block >= blocks or key_of[block] != key:
-            block = _find(table, key_of, ordered, blocks, key)
+            block = _find_in_order(key_of, ordered, key)
+            if block < 0 and ordered < blocks:
+                block = np.int64(find(table, key_of, key))
             if block < 0:
                 break
         position = np.int64(position_of[block])
