@@ -22,7 +22,7 @@ export function freshness(about) {
     return { level: "wait", text: `Not ready: ${first.detail}${more}` };
   }
   if (unreadable.length) {
-    return { level: "bad", text: `Not whole: ${files(unreadable)} of the store can't be read (Status says what to do)` };
+    return { level: "bad", text: `Not whole: ${several(unreadable.length, "file")} of the store can't be read (Status says what to do)` };
   }
   if (newest === null) return { level: "wait", text: "Ready; no facts yet" };
   const holes = missing.length ? `facts are missing at ${offsets(missing)} (Status says which); ` : "";
@@ -78,9 +78,9 @@ export function freshnessDetails({ readiness, newest, factsBehind, requestsBehin
 
 function offsets(missing) {
   const sum = missing.reduce((before, one) => before + one.to - one.from, 0);
-  return sum === 1 ? "1 offset" : `${count(sum)} offsets`;
+  return several(sum, "offset");
 }
 
-function files(unreadable) {
-  return unreadable.length === 1 ? "1 file" : `${count(unreadable.length)} files`;
+function several(number, noun) {
+  return number === 1 ? `1 ${noun}` : `${count(number)} ${noun}s`;
 }
