@@ -20,15 +20,12 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -37,6 +34,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.sidecar import Sidecar, serving
 from litehit.registry import Registry
 from litehit.request import Request
 from litehit.workload import RequestColumns, WorkloadSpec, generate
@@ -46,7 +44,7 @@ from service.format_names import FormatName
 from service.formats.native_protobuf import protobuf_event
 from service.settings import ProcessingGuarantee, Settings
 from service.topics import prepare_topics
-from tests.kafka.broker import KafkaCluster, free_ports, kafka_jars
+from tests.kafka.broker import KafkaCluster, kafka_jars
 from tests.lanes_harness import RunningWorker
 
 PARTITIONS = 4
@@ -156,49 +154,16 @@ def run_lanes(settings: Settings, bootstrap: str, registry: Registry, total: int
         return (count - first) / (time.perf_counter() - begin)
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """The processes that one would run on Kafka.
-
-    Attributes:
-        url: where the API answers.
-        processes: process ids, by what they do.
-    """
-
-    url: str
-    processes: Mapping[str, int]
-
-
 @contextmanager
-def deployed(bootstrap: str, registry: Path, store: Path, group: str) -> Iterator[Deployment]:
-    """The lanes in one process, the archive and the API in another, ready."""
+def deployed(bootstrap: str, registry: Path, store: Path, group: str) -> Iterator[dict[str, Sidecar]]:
+    """The processes that one would run on Kafka: the lanes in one, the archive and the API in another, ready."""
+    settings = {"LITEHIT_GROUP_ID": group, "LITEHIT_TRANSACTIONAL_ID": group, **_topics(group)}
+    broker = ("--bootstrap", bootstrap)
     with (
-        _serving("lanes", bootstrap, store, group, "--registry", str(registry)) as (_, lanes),
-        _serving("archive,api", bootstrap, store, group) as (url, sidecar),
+        serving(store, "lanes", *broker, "--registry", str(registry), settings=settings) as lanes,
+        serving(store, "archive,api", *broker, settings=settings) as sidecar,
     ):
-        yield Deployment(url, {"lanes": lanes, "sidecar": sidecar})
-
-
-@contextmanager
-def _serving(roles: str, bootstrap: str, store: Path, group: str, *more: str) -> Iterator[tuple[str, int]]:
-    """A process with some roles: its URL and process id."""
-    (port,) = free_ports(1)
-    command = [sys.executable, "-m", "service.cli", "serve", "--roles", roles, "--bootstrap", bootstrap]
-    command += ["--store", str(store), "--port", str(port), *more]
-    environment = {"LITEHIT_GROUP_ID": group, "LITEHIT_TRANSACTIONAL_ID": group, **_topics(group), "PATH": ""}
-    log_file = store.parent / f"serve-{roles}.log"
-    with log_file.open("w") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            url = f"http://127.0.0.1:{port}"
-            while not _ready(url):
-                if process.poll() is not None:
-                    raise RuntimeError(log_file.read_text()[-2000:])
-                time.sleep(0.1)
-            yield url, process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
+        yield {"lanes": lanes, "sidecar": sidecar}
 
 
 def _topics(group: str) -> dict[str, str]:
@@ -211,19 +176,7 @@ def _topics(group: str) -> dict[str, str]:
     }
 
 
-def _ready(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/readyz").status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-def _resident_mb(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * 4096 / 2**20
-
-
-def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, minutes: float) -> Row:
+def freshness(bootstrap: str, services: Mapping[str, Sidecar], topic: str, rate: float, minutes: float) -> Row:
     """Publish at a steady rate; among that a probe each `_PROBE_SECONDS`, which is timed until /query counts it.
 
     Probes are as many in a second in which nothing goes on as in any other. Those of the first `_WARM_SECONDS` are not
@@ -263,7 +216,7 @@ def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, m
     counted = 0
     thread.start()
     try:
-        with httpx.Client(base_url=deployment.url) as client:
+        with httpx.Client(base_url=services["sidecar"].url) as client:
             # Those of the last seconds are waited for, or only the quick ones of them would be in the figures.
             while (now := time.perf_counter()) < end or counted < bisect_left(published, end):
                 before, counted = counted, _counted(client)
@@ -272,7 +225,7 @@ def freshness(bootstrap: str, deployment: Deployment, topic: str, rate: float, m
                 if counted < len(published) and now - published[counted] > _LOST_SECONDS:
                     raise RuntimeError(f"probe {counted} was not counted within {_LOST_SECONDS:.0f} s")
                 if now - begin >= len(memory):  # each second
-                    sizes = {name: _resident_mb(pid) for name, pid in deployment.processes.items()}
+                    sizes = {name: one.memory_mb("VmRSS") for name, one in services.items()}
                     memory.append((now - begin, sizes))
                 time.sleep(_LOOK_SECONDS)
     finally:
@@ -359,9 +312,9 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
             "transactions_cost_share": 1 - row["lanes_records_per_s"] / row["at_least_once_records_per_s"],
         }
         (folder / "store").mkdir()
-        with deployed(bootstrap, registry_file, folder / "store", "freshness") as deployment:
+        with deployed(bootstrap, registry_file, folder / "store", "freshness") as services:
             rate = row["lanes_records_per_s"] * arguments.share
-            row |= freshness(bootstrap, deployment, "freshness.requests", rate, arguments.minutes)
+            row |= freshness(bootstrap, services, "freshness.requests", rate, arguments.minutes)
         return row
     finally:
         cluster.stop()

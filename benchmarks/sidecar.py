@@ -1,4 +1,4 @@
-"""A service of the role `api` in a process of its own."""
+"""A service in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.http_clients import answer
 
@@ -37,13 +38,23 @@ class Sidecar:
 
 
 @contextmanager
-def serving(store: Path) -> Iterator[Sidecar]:
-    """Run `litehit serve --roles api` until the block ends."""
-    log = store.with_suffix(".log")
+def serving(
+    store: Path, roles: str = "api", *options: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Sidecar]:
+    """Run `litehit serve` until the block ends.
+
+    Args:
+        store: its store; its log goes beside that.
+        roles: as `--roles` takes them.
+        options: further ones.
+        settings: variables of its environment, beside those of this process.
+    """
+    log = store.with_name(f"{store.name}-{roles}.log")
     begin = time.perf_counter()
-    command = [sys.executable, "-m", "service.cli", "serve", "--roles", "api", "--store", str(store), "--port", "0"]
+    command = [sys.executable, "-m", "service.cli", "serve", "--roles", roles, "--store", str(store), "--port", "0"]
     with log.open("wb") as stderr:
-        process = subprocess.Popen(command, stderr=stderr, env={**os.environ, "LITEHIT_LOG_FORMAT": "json"})
+        environment = {**os.environ, "LITEHIT_LOG_FORMAT": "json", **settings}
+        process = subprocess.Popen([*command, *options], stderr=stderr, env=environment)
         try:
             url = _when_ready(log, process)
             yield Sidecar(url, time.perf_counter() - begin, process.pid)
