@@ -31,6 +31,7 @@ from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
 from service.archive.upkeep import Upkeep
 from service.embedded import EmbeddedBroker
+from service.heap import give_back_early
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
 from service.metrics import ArchiveMetrics, LanesMetrics, UpkeepMetrics
@@ -71,6 +72,7 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         LiteHitError: something could not be started.
     """
     _check(settings, roles)
+    give_back_early()
     # Before anything is started: a file with a mistake must not leave half a process behind.
     registry = Registry.load(settings.registry) if Role.LANES in roles and settings.registry else None
     # Several processes without the role `api` may share a host, so none of them takes the default port unasked.
