@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-import pydantic_core
 from numpy.typing import NDArray
 
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts_text import columns_of_text, facts_text
-from litehit.text_kernels import texts_of
+from litehit.text_kernels import parts_of, texts_of
+from litehit.written_texts import json_strings
 from schemas.fact import RequestFact
 
 _COLUMNS = tuple(RequestFact.model_fields)
@@ -29,7 +27,6 @@ _JSON_GLUE = texts_of(
         "]}",
     )
 )
-_NEEDS_ESCAPES = re.compile(r'["\\\x00-\x1f]').search
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +68,7 @@ class FactBatch:
 
     def to_json(self) -> list[bytes]:
         """`RequestFact.to_json` of each fact, many times faster than by way of the facts."""
-        text, ends = facts_text(self, _JSON_GLUE, _json_strings)
-        written = text.tobytes()
-        return [written[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+        return parts_of(*facts_text(self, _JSON_GLUE, json_strings))
 
     @classmethod
     def from_json(cls, values: Sequence[bytes]) -> FactBatch | None:
@@ -126,10 +121,3 @@ class FactBatch:
             self.block_bytes[rows],
             self.hit_curves.select(rows),
         )
-
-
-def _json_strings(texts: Sequence[str]) -> Sequence[str]:
-    """What stands between the quotes of JSON strings."""
-    if not _NEEDS_ESCAPES("".join(texts)):
-        return texts
-    return [pydantic_core.to_json(text).decode()[1:-1] for text in texts]

@@ -11,9 +11,9 @@ import numpy as np
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts_reading_kernel import PADDING, most_segments, read_facts
 from litehit.facts_text_kernel import most_bytes, write_facts
-from litehit.numbered_texts import NumberedTexts
 from litehit.request import MAX_INPUT_TOKENS
-from litehit.text_kernels import Bytes, Texts, repeated, texts_of
+from litehit.text_kernels import Bytes, Texts
+from litehit.written_texts import written_texts
 
 if TYPE_CHECKING:
     from litehit.facts import FactBatch
@@ -32,7 +32,7 @@ def facts_text(
     Returns:
         uint8[N], the text in UTF-8, and int64[R], where each fact ends in it.
     """
-    traces, instances = _texts(facts.trace_ids, written), _texts(facts.instance_ids, written)
+    traces, instances = written_texts(facts.trace_ids, written), written_texts(facts.instance_ids, written)
     curves = facts.hit_curves
     ids = len(traces.text) + len(instances.text)
     out = np.empty(most_bytes(ids, len(glue.text), len(facts), len(curves.starts)), np.uint8)
@@ -52,15 +52,6 @@ def facts_text(
         curves.offsets,
     )
     return out[: ends[-1] if len(ends) else 0], ends
-
-
-def _texts(ids: Sequence[str], written: Callable[[Sequence[str]], Sequence[str]]) -> Texts:
-    if isinstance(ids, NumberedTexts):
-        # A number is written as it is; so is all, if the name is.
-        return ids.texts() if written((ids.name,))[0] == ids.name else texts_of(written(ids))
-    if len(ids) > 1 and ids.count(ids[0]) == len(ids):
-        return repeated(written(ids[:1])[0], len(ids))
-    return texts_of(written(ids))
 
 
 class FactColumns(NamedTuple):

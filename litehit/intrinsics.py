@@ -49,6 +49,16 @@ def _load_word(_typing: Any, array: Any, _index: Any) -> Any:
     return types.uint64(array, types.intp), generate
 
 
+def _store_word(_typing: Any, array: Any, _index: Any, _word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        pointer = get_item_pointer(context, builder, signature.args[0], view, [args[1]])  # type: ignore[no-untyped-call]
+        builder.store(args[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.uint64), generate
+
+
 popcount: Any = intrinsic(_popcount)
 """`popcount(word)`: the number of set bits of a uint64."""
 
@@ -60,3 +70,6 @@ trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 load_word: Any = intrinsic(_load_word)
 """`load_word(array, index)`: the eight bytes of a uint8 array from an index on, the first in the lowest bits."""
+
+store_word: Any = intrinsic(_store_word)
+"""`store_word(array, index, word)`: the inverse of `load_word`: write the eight bytes of a uint64."""

@@ -7,13 +7,12 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from litehit.window import Window
-
+W = TypeVar("W")
 R = TypeVar("R")
 
 
 def read_ahead(
-    windows: Iterable[Window], read: Callable[[Window], R], pool: Executor, workers: int, stop: Callable[[], None]
+    windows: Iterable[W], read: Callable[[W], R], pool: Executor, workers: int, stop: Callable[[], None]
 ) -> Generator[R]:
     """What is read from each window, in their order. Close it where not all of them are wanted.
 
