@@ -17,9 +17,10 @@ from rich.table import Table
 from benchmarks.pipeline import workload
 from schemas.request import EVENT
 from service.event_json import event_json
+from service.event_protobuf import protobuf_event
 from service.formats.contents import Contexts
 from service.formats.native import NativeFormat
-from service.formats.native_protobuf import NativeProtobufFormat, protobuf_event
+from service.formats.native_protobuf import NativeProtobufFormat
 from service.formats.trace_format import TraceFormat
 
 _ROUNDS = 5

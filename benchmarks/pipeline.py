@@ -40,8 +40,8 @@ from litehit.request import Request
 from litehit.workload import RequestColumns, WorkloadSpec, generate
 from schemas.request import EVENT
 from service.event_json import event_json
+from service.event_protobuf import protobuf_event
 from service.format_names import FormatName
-from service.formats.native_protobuf import protobuf_event
 from service.settings import ProcessingGuarantee, Settings
 from service.topics import prepare_topics
 from tests.kafka.broker import KafkaCluster, kafka_jars

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
+from litehit.request import Request
 from schemas.fact import HitCurve
 
 Requests = list[list[int]]
@@ -47,3 +49,18 @@ def _curve(draw: st.DrawFn) -> HitCurve:
 
 curves = _curve()
 """Canonical hit curves of up to five segments."""
+
+_int64 = st.integers(-(2**63), 2**63 - 1)
+
+
+event_requests = st.builds(
+    Request,
+    instance_id=st.text(min_size=1, max_size=5),
+    trace_id=st.text(max_size=5),
+    timestamp_ns=_int64,
+    block_keys=st.lists(_int64, max_size=12).map(lambda keys: np.array(keys, np.int64)),
+    input_token_len=_int64,
+    trace_block_size_tokens=st.none() | st.integers(1, 2**63 - 1),
+    keys_rounded_up=st.just(False),
+)
+"""Requests that any format may give, with keys of full blocks only."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+_TOGETHER = 1_000  # requests written at once
 
 
 def generate(
@@ -32,10 +35,11 @@ def generate(
     think_seconds: Annotated[float | None, typer.Option(help="Mean seconds between two turns.")] = None,
 ) -> None:
     """Generate a trace: multi-turn chats, shared system prompts, forks, sub-agents; JSON Lines, format `native`."""
+    from litehit.window_requests import WindowRequests
     from litehit.workload import WorkloadSpec
     from litehit.workload import generate as generate_columns
     from service.cli.output import open_output
-    from service.event_json import event_json
+    from service.event_json import events_json
 
     shape: dict[str, Any] = {
         "block_size_tokens": block_size_tokens,
@@ -54,6 +58,8 @@ def generate(
     }
     given = {name: value for name, value in shape.items() if value is not None}
     trace = generate_columns(WorkloadSpec(requests=requests, seed=seed, **given))
+    coming = trace.requests()
     with open_output(out) as sink:
-        for request in trace.requests():
-            sink.write(event_json(request) + b"\n")
+        while some := list(islice(coming, _TOGETHER)):
+            written = events_json(WindowRequests.from_requests(range(len(some)), some))
+            sink.write(b"\n".join((*written, b"")))

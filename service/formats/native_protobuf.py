@@ -138,20 +138,6 @@ def _members(event: Any, stated: str | None) -> dict[str, Any]:
     return members
 
 
-def protobuf_event(request: Request) -> bytes:
-    """The request event of a request in binary; the request is trusted, not validated again."""
-    return bytes(
-        _PACKED(
-            instance_id=request.instance_id,
-            trace_id=request.trace_id,
-            timestamp_ns=request.timestamp_ns,
-            block_keys=request.block_keys.astype("<i8", copy=False).tobytes(),
-            input_token_len=request.input_token_len,
-            trace_block_size_tokens=request.trace_block_size_tokens,
-        ).SerializeToString()
-    )
-
-
 def _decode(record: bytes) -> tuple[Any, Int64Array]:
     """The message and its keys."""
     try:

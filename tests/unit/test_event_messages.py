@@ -8,9 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from litehit.request import Request
+from service.event_protobuf import protobuf_event
 from service.formats import FORMATS
 from service.formats.event_messages import read_messages
-from service.formats.native_protobuf import EVENT_MESSAGE, protobuf_event
+from service.formats.native_protobuf import EVENT_MESSAGE
 from tests.many_contents import check_many, contexts_of
 
 BINARY = FORMATS["native-protobuf"]

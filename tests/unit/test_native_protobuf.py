@@ -18,23 +18,15 @@ from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service.event_json import event_json
+from service.event_protobuf import protobuf_event
 from service.formats.base import FormatError, RecordContext
 from service.formats.native import NativeFormat
-from service.formats.native_protobuf import EVENT_MESSAGE, NativeProtobufFormat, protobuf_event
+from service.formats.native_protobuf import EVENT_MESSAGE, NativeProtobufFormat
+from tests.strategies import event_requests
 
 FORMAT = NativeProtobufFormat()
 CONTEXT = RecordContext("default", 7, 5)
 INT64 = st.integers(-(2**63), 2**63 - 1)
-REQUESTS = st.builds(
-    Request,
-    instance_id=st.text(min_size=1, max_size=5),
-    trace_id=st.text(max_size=5),
-    timestamp_ns=INT64,
-    block_keys=st.lists(INT64, max_size=12).map(lambda keys: np.array(keys, np.int64)),
-    input_token_len=INT64,
-    trace_block_size_tokens=st.none() | st.integers(1, 2**63 - 1),
-    keys_rounded_up=st.just(False),
-)
 
 
 def plain(request: Request | Registration | None) -> tuple[Any, ...]:
@@ -65,7 +57,7 @@ def test_the_messages_are_those_of_the_schema_file(tmp_path: Path) -> None:
     assert found == wanted
 
 
-@given(REQUESTS)
+@given(event_requests)
 def test_a_request_is_the_same_in_binary_and_in_json(request: Request) -> None:
     assert plain(FORMAT.parse(protobuf_event(request), CONTEXT)) == plain(request)
     assert plain(NativeFormat().parse(event_json(request), CONTEXT)) == plain(request)

@@ -11,8 +11,8 @@ from litehit.registration import Registration
 from litehit.request import Request
 from schemas.dead_letter import Reason
 from service import formats
+from service.event_protobuf import protobuf_event
 from service.format_names import LINE_FORMATS, FormatName
-from service.formats.native_protobuf import protobuf_event
 from service.lanes.counts import Ignored
 from service.lanes.read_records import Poison
 from service.lanes.reading import read_records
