@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from litehit.replay import ReplayOptions, replay
 from litehit.workload import WorkloadSpec, generate
 from service import formats
 from service.formats.window_reader import window_reader
+from service.outgoing import OutgoingRecord
 from service.publish_trace import publish_trace
 from service.trace_file import TraceFile
 
@@ -56,9 +57,9 @@ class _Nowhere:
     def __init__(self) -> None:
         self._taken = 0
 
-    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
-        del key, value, headers
-        self._taken += 1
+    def send(self, records: Iterable[OutgoingRecord]) -> None:
+        for _key, _value, _headers in records:
+            self._taken += 1
 
     def wait(self, seconds: float) -> None:
         del seconds

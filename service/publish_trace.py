@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, islice, starmap
 from typing import Any, Protocol
 
 from litehit.errors import OptionError, TraceError
-from litehit.registration import Registration
-from litehit.request import Request
 from litehit.time_units import NS_PER_S
 from litehit.window import Window
 from litehit.windows_ahead import read_ahead
-from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER
-from service.event_json import event_json
 from service.format_names import FormatName
-from service.formats.base import FormatError, RecordContext
-from service.formats.native_protobuf import protobuf_event
-from service.formats.trace_format import PlainRequests, TraceFormat
+from service.formats.trace_format import TraceFormat
+from service.outgoing import OutgoingForm, OutgoingRecord
+
+_READERS = 2  # threads; the sending has a core's work of its own
+_TOGETHER = 100  # records that a sink is given at once
 
 
 class RecordSink(Protocol):
     """Where records go; `service.publisher.Publisher` is one."""
 
-    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send one record."""
+    def send(self, records: Iterable[OutgoingRecord]) -> None:
+        """Send records, in their order."""
 
     def wait(self, seconds: float) -> None:
         """Let time pass; none where it is negative."""
@@ -87,7 +84,7 @@ def publish_trace(
         named: tell each request's instance in a header too, for readers that would take another one.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
-        progress: told the number of records sent.
+        progress: told the number of records sent, now and then.
         stop: ends the waiting for windows, also in another thread; called where no more are wanted.
 
     Raises:
@@ -98,55 +95,34 @@ def publish_trace(
         raise OptionError(f"speed {speed} is not a positive number; 1 keeps the trace's own pace")
     if raw and binary:
         raise OptionError("raw and binary exclude each other: records are sent as they are, or as request events")
-    encode, event_format = (protobuf_event, FormatName.NATIVE_PROTOBUF) if binary else (event_json, FormatName.NATIVE)
-    pace = None if speed is None else _Pace(speed, sink)
+    form = OutgoingForm(trace_format, topic_format, raw, binary, instance_id, named)
+    pace, together = (None, _TOGETHER) if speed is None else (_Pace(speed, sink), 1)
     sent = unreadable = 0
     first_problem: str | None = None
-
-    def read(window: Window) -> tuple[Window, PlainRequests | None]:
-        return window, trace_format.read_plain(window, instance_id)
-
-    with ThreadPoolExecutor(1, "litehit-publish") as pool, closing(read_ahead(windows, read, pool, 1, stop)) as coming:
+    arrived = ((window, time.time_ns()) for window in windows)
+    with (
+        ThreadPoolExecutor(_READERS, "litehit-publish") as pool,
+        closing(read_ahead(arrived, lambda window: form.of(*window), pool, _READERS, stop)) as coming,
+    ):
         # Of a limit's records none is waited for beyond the last.
-        for number, line, request_read in islice(chain.from_iterable(starmap(_records, coming)), limit):
-            key, value, sent_format = instance_id, line, trace_format.name
-            told: str | None = None
-            request: Request | Registration | None = request_read
-            try:
-                if request is None:
-                    request = trace_format.parse(line, RecordContext(instance_id, number, time.time_ns()))
-            except FormatError as error:
-                if not sent:
-                    raise TraceError(source, number, f"{error}; is it of format {trace_format.name}?") from None
-                unreadable += 1
-                first_problem = first_problem or f"line {number}: {error}"
-            else:
-                if request is not None:
-                    key = request.instance_id
-                if isinstance(request, Request):
-                    told = key if named else None
-                    if not raw and not request.keys_rounded_up:
-                        value, sent_format = encode(request), event_format
-                    if pace is not None:
-                        pace.wait_for(request.timestamp_ns)
-            headers = {FORMAT_HEADER: None if sent_format == topic_format else sent_format, INSTANCE_HEADER: told}
-            sink.send(key, value, {header: value for header, value in headers.items() if value is not None})
-            sent += 1
-            progress(sent)
+        while (left := None if limit is None else limit - sent) != 0 and (outgoing := next(coming, None)) is not None:
+            if left is not None:
+                outgoing = outgoing.first(left)
+            if outgoing.refused:
+                row, number, why = outgoing.refused[0]
+                if sent + row == 0:
+                    raise TraceError(source, number, f"{why}; is it of format {trace_format.name}?")
+                unreadable += len(outgoing.refused)
+                first_problem = first_problem or f"line {number}: {why}"
+            for first in range(0, len(outgoing.values), together):
+                due_ns = outgoing.times_ns[first]
+                if pace is not None and due_ns is not None:
+                    pace.wait_for(due_ns)
+                end = min(first + together, len(outgoing.values))
+                sink.send(outgoing.records(first, end))
+                sent += end - first
+                progress(sent)
     return Published(sink.finish(), unreadable, first_problem)
-
-
-def _records(window: Window, plain: PlainRequests | None) -> Iterator[tuple[int, bytes, Request | None]]:
-    """The records that are not blank: number, text, and the request where it is read already."""
-    read = iter(()) if plain is None else zip(plain.places.tolist(), plain.requests.requests(), strict=True)
-    # One at a time: thousands of requests that are held at once are work for the collector.
-    coming = next(read, None)
-    for place, (number, line) in enumerate(window.records()):
-        if coming is not None and coming[0] == place:
-            yield number, line, coming[1][1]
-            coming = next(read, None)
-        elif line.strip():
-            yield number, line, None
 
 
 class _Pace:

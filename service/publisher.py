@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from service.errors import PublishError
 from service.lag_window import LagWindow
+from service.outgoing import OutgoingRecord
 from service.record_limits import MAX_RECORD_BYTES, how_to_raise
 from service.settings import Settings
 
@@ -47,7 +48,8 @@ class Publisher:
     def __init__(self, settings: Settings, bootstrap: str, window_bytes: int | None = None) -> None:
         self._topic = settings.requests_topic
         self._failure: str | None = None
-        self._records = 0
+        self._sent = 0
+        self._arrived = 0  # counted where there is a window
         self._producer = Producer(
             settings.client_config(
                 bootstrap,
@@ -57,6 +59,9 @@ class Publisher:
                     "linger.ms": 20,
                     "message.max.bytes": MAX_RECORD_BYTES,
                     "log_level": 2,
+                    "on_delivery": self._delivered,
+                    # A report of each record costs as much as the sending; only the window has to know their offsets.
+                    "delivery.report.only.error": window_bytes is None,
                 },
             )
         )
@@ -77,22 +82,22 @@ class Publisher:
             self._group = Consumer(settings.client_config(bootstrap, **{"group.id": settings.group_id, "log_level": 2}))
             self._window = LagWindow(window_bytes, self._committed, wait=self._poll)
 
-    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send one record; waits while the window is full."""
-        size = len(value)
-        if self._window is not None:
-            self._window.make_room()
-            self._window.sent(size)
-        while True:
-            try:
-                self._producer.produce(
-                    self._topic, value, key, on_delivery=self._delivered, headers=dict(headers or {})
-                )
-                break
-            except BufferError:  # librdkafka's queue is full
-                self._poll(0.1)
-            except KafkaException as error:
-                raise PublishError(self._refused(error.args[0], size)) from error
+    def send(self, records: Iterable[OutgoingRecord]) -> None:
+        """Send records, in their order; waits while the window is full."""
+        topic, produce, window = self._topic, self._producer.produce, self._window
+        for key, value, headers in records:
+            if window is not None:
+                window.make_room()
+                window.sent(len(value))
+            while True:
+                try:
+                    produce(topic, value, key, headers=headers)
+                    break
+                except BufferError:  # librdkafka's queue is full
+                    self._poll(0.1)
+                except KafkaException as error:
+                    raise PublishError(self._refused(error.args[0], len(value))) from error
+            self._sent += 1
         self._poll(0)
 
     def wait(self, seconds: float) -> None:
@@ -111,10 +116,10 @@ class Publisher:
         self._poll(0)
         if left:
             raise PublishError(
-                f"{self._topic} took {self._records} records, and not the other {left} within {_FLUSH_SECONDS:.0f} s; "
-                f"{_AGAIN}"
+                f"{self._topic} took {self._sent - left} records, and not the other {left} within "
+                f"{_FLUSH_SECONDS:.0f} s; {_AGAIN}"
             )
-        return self._records
+        return self._sent
 
     def _poll(self, seconds: float) -> None:
         self._producer.poll(seconds)
@@ -123,12 +128,12 @@ class Publisher:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self._failure = self._failure or self._refused(error, len(message.value() or b""))
+            self._failure = self._failure or self._refused(error, len(message))
             return
-        self._records += 1
         partition, offset = message.partition(), message.offset()
         if self._window is not None and partition is not None and offset is not None:
-            self._window.delivered(partition, offset, len(message.value() or b""))
+            self._arrived += 1
+            self._window.delivered(partition, offset, len(message))
 
     def _refused(self, error: KafkaError, size: int) -> str:
         what = f"{self._topic} refused a record of {size:,} bytes: {error.str()}"
@@ -142,6 +147,6 @@ class Publisher:
             committed = self._group.committed(asked, timeout=_TIMEOUT_SECONDS)
         except KafkaException as error:
             raise PublishError(
-                f"the broker took {self._records} records and then did not answer ({error.args[0].str()}); {_AGAIN}"
+                f"the broker took {self._arrived} records and then did not answer ({error.args[0].str()}); {_AGAIN}"
             ) from error
         return {found.partition: found.offset for found in committed}

@@ -31,10 +31,10 @@ class Contexts:
     named: Sequence[str | None]
 
     @classmethod
-    def of_lines(cls, instance_id: str | None, numbers: Sequence[int]) -> Contexts:
-        """Of the lines of a file, by their numbers, which know no more than a default instance."""
-        nothing = [None] * len(numbers)
-        return cls([instance_id] * len(numbers), numbers, nothing, nothing)
+    def of_lines(cls, instance_id: str | None, numbers: Sequence[int], time_ns: int | None = None) -> Contexts:
+        """Of the lines of a file, by their numbers: a default instance, and the time for those that state none."""
+        count = len(numbers)
+        return cls([instance_id] * count, numbers, [time_ns] * count, [None] * count)
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -1,4 +1,4 @@
-"""Reading whole windows of a trace: in columns what a format reads so, by its `parse` whatever it leaves."""
+"""Reading whole windows of a trace for `litehit.replay`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from litehit.window import Window
 from litehit.window_requests import ReadWindow
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError
-from service.formats.contents import Contexts
 from service.formats.trace_format import TraceFormat
+from service.formats.window_contents import window_contents
 
 
 def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callable[[Window], ReadWindow]:
@@ -24,34 +24,17 @@ def window_reader(trace_format: TraceFormat, instance_id: str | None) -> Callabl
     """
 
     def read(window: Window) -> ReadWindow:
-        plain = trace_format.read_plain(window, instance_id)
-        if plain is not None and len(plain.left) == 0:
-            return ReadWindow(len(window.numbers), plain.requests, 0)
-        left = None if plain is None else frozenset(plain.left.tolist())
-        records = [
-            (place, number, record)
-            for place, (number, record) in enumerate(window.records())
-            if (left is None or place in left) and record.strip()
-        ]
-        places, numbers = [place for place, _, _ in records], [number for _, number, _ in records]
-        contents = trace_format.parse_many(
-            [record for _, _, record in records], Contexts.of_lines(instance_id, numbers)
-        )
-        rest = contents.requests
-        rest_places = np.array(places, np.int64)[rest.numbers]
-        rest = rest.numbered(np.array(numbers, np.int64)[rest.numbers])
-        merged = rest if plain is None else plain.requests.merge(rest, plain.places, rest_places)
-        others = contents.others
-        faults = ((ignored, row, other) for ignored, (row, other) in enumerate(others) if other is not None)
+        contents = window_contents(trace_format, window, instance_id)
+        places, others = contents.requests.numbers, contents.others
+        requests = contents.requests.numbered(window.numbers_at(places))
+        faults = ((ignored, place, other) for ignored, (place, other) in enumerate(others) if other is not None)
         first = next(faults, None)
         if first is None:
-            return ReadWindow(len(window.numbers), merged, len(others))
-        ignored, row, other = first
+            return ReadWindow(len(window.numbers), requests, len(others))
+        ignored, place, other = first
         fault = _registers(other) if isinstance(other, Registration) else other
-        before = np.count_nonzero(rest_places < places[row])
-        if plain is not None:
-            before += np.count_nonzero(plain.places < places[row])
-        return ReadWindow(len(window.numbers), merged.select(np.arange(before)), ignored, (numbers[row], fault))
+        before = np.arange(np.count_nonzero(places < place))
+        return ReadWindow(len(window.numbers), requests.select(before), ignored, (window.numbers[place], fault))
 
     return read
 

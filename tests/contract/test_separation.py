@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from service.formats.window_reader import window_reader
 from service.instance_template import InstanceTemplate
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
+from service.outgoing import OutgoingRecord
 from service.publish_trace import publish_trace
 from service.records import SourceRecord
 from tests.format_samples import SAMPLES, Plain
@@ -134,10 +135,11 @@ class Topic:
     def __init__(self) -> None:
         self.records: list[SourceRecord] = []
 
-    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
-        sent = tuple((name, text.encode()) for name, text in (headers or {}).items())
-        place = len(self.records)
-        self.records.append(SourceRecord("requests", 0, place, key.encode() if key else None, value, 1, sent))
+    def send(self, records: Iterable[OutgoingRecord]) -> None:
+        for key, value, headers in records:
+            sent = tuple((name, str(text).encode()) for name, text in headers.items())
+            place = len(self.records)
+            self.records.append(SourceRecord("requests", 0, place, key.encode() if key else None, value, 1, sent))
 
     def wait(self, seconds: float) -> None:
         raise AssertionError

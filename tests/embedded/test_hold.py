@@ -85,7 +85,7 @@ def test_facts_that_exceed_what_the_broker_keeps_are_all_archived(
         sent = 0
         while sent <= window_bytes:
             instance_id, event = next(rest)
-            publisher.send(instance_id, event)
+            publisher.send([(instance_id, event, {})])
             sent += len(event)
         publishing = threading.Thread(target=publish, args=(publisher, rest))
         with harness.RunningWorker(settings, broker.bootstrap, layout, known, hold=hold, facts_window=window) as lanes:
@@ -105,6 +105,5 @@ def test_facts_that_exceed_what_the_broker_keeps_are_all_archived(
 
 
 def publish(publisher: Publisher, records: Iterable[tuple[str, bytes]]) -> None:
-    for instance_id, event in records:
-        publisher.send(instance_id, event)
+    publisher.send((instance_id, event, {}) for instance_id, event in records)
     publisher.finish()

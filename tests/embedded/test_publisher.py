@@ -47,8 +47,7 @@ def test_an_instance_keeps_its_partition_and_its_order(tmp_path: Path) -> None:
         # The partitions that Kafka's own clients choose for these keys: murmur2, then modulo.
         expected = {"conversation": 2, "synthetic": 3, "conversation-1024": 3, "synthetic-1024": 0}
         for number in range(50):
-            for key in expected:
-                publisher.send(key, b"%d" % number)
+            publisher.send((key, b"%d" % number, {}) for key in expected)
         assert publisher.finish() == 200
         read = _read(_consumer(broker.bootstrap, "test"), 200)
     for key, partition in expected.items():
@@ -64,8 +63,7 @@ def test_nothing_expires_while_the_group_is_slower(tmp_path: Path) -> None:
         read: dict[int, list[tuple[str, bytes]]] = {}
         reader = threading.Thread(target=lambda: read.update(_read(consumer, records, commit=True)))
         reader.start()
-        for number in range(records):
-            publisher.send("one", b"%d" % number + b" " * size)
+        publisher.send(("one", b"%d" % number + b" " * size, {}) for number in range(records))
         assert publisher.finish() == records
         reader.join(30)
     (values,) = read.values()
@@ -84,15 +82,25 @@ def test_a_broker_that_stops_answering_is_told_with_what_it_took(
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 5)
     with EmbeddedBroker(tmp_path) as broker:
         publisher = Publisher(Settings(embedded=True), broker.bootstrap, window_bytes=1)
-        publisher.send("one", b"more than the window")
+        publisher.send([("one", b"more than the window", {})])
         assert publisher.finish() == 1
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(PublishError, match=r"took 1 records and then did not answer .* publish again"):
-        publisher.send("one", b"2")
+        publisher.send([("one", b"2", {})])
 
 
 def test_a_record_that_is_too_large_is_refused_with_what_to_set(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path) as broker:
         publisher = Publisher(Settings(embedded=True), broker.bootstrap)
         with pytest.raises(PublishError, match=r"refused a record of 16,777,216 bytes: .*max\.message\.bytes=33554432"):
-            publisher.send("one", bytes(MAX_RECORD_BYTES))
+            publisher.send([("one", bytes(MAX_RECORD_BYTES), {})])
+
+
+@pytest.mark.parametrize("window_bytes", [None, 2**20])
+def test_a_record_that_does_not_arrive_is_told(tmp_path: Path, window_bytes: int | None) -> None:
+    settings = Settings(embedded=True, kafka={"message.timeout.ms": "500"})
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(settings, broker.bootstrap, window_bytes)
+    publisher.send([("one", b"12", {})])
+    with pytest.raises(PublishError, match=r"refused a record of 2 bytes: .*timed out"):
+        publisher.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from litehit.window import Window, windows_of
 from service import formats
 from service.format_names import FormatName
 from service.formats.base import RecordContext
+from service.outgoing import Headers, OutgoingRecord
 from service.publish_trace import Published, publish_trace
 
 
@@ -22,15 +23,18 @@ class FakePublisher:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str | None, bytes]] = []
-        self.headers: list[Mapping[str, str]] = []
+        self.headers: list[Headers] = []
         self.waits: list[float] = []
+        self.sent_before: list[int] = []  # each wait
 
-    def send(self, key: str | None, value: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self.sent.append((key, value))
-        self.headers.append(headers or {})
+    def send(self, records: Iterable[OutgoingRecord]) -> None:
+        for key, value, headers in records:
+            self.sent.append((key, value))
+            self.headers.append(headers)
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
+        self.sent_before.append(len(self.sent))
 
     def finish(self) -> int:
         return len(self.sent)
@@ -146,7 +150,14 @@ def test_a_limit(limit: int | None, records: int) -> None:
     seen: list[int] = []
     publisher, published = publish(lines, "mooncake", instance_id="a", limit=limit, progress=seen.append)
     assert len(publisher.sent) == published.records == records
-    assert seen == list(range(1, records + 1))
+    assert seen == [records] * (records > 0)
+
+
+def test_progress_is_told_after_some_records_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.publish_trace._TOGETHER", 2)
+    seen: list[int] = []
+    publish([mooncake(0, 5, [1])] * 5, "mooncake", instance_id="a", progress=seen.append)
+    assert seen == [2, 4, 5]
 
 
 @pytest.mark.parametrize("limit", [0, 1])
@@ -175,6 +186,7 @@ def test_the_pace_is_the_traces_divided(monkeypatch: pytest.MonkeyPatch) -> None
     lines = [mooncake(time_ms, 5, [1]) for time_ms in (0, 60_000, 120_000)]
     publisher, _ = publish(lines, "mooncake", instance_id="a", speed=10.0)
     assert publisher.waits == [0, 6, 12]
+    assert publisher.sent_before == [0, 1, 2]
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
