@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class WekaFormat(TraceFormat):
                 f"file or folder, which puts their requests in order of time",
             )
         where, fields = leaves[0]
-        try:
+        with _at(where):
             session_id = text(session, "id")
             keys = key_list(fields, "hash_ids")
             if _is_local(session):
@@ -69,11 +70,9 @@ class WekaFormat(TraceFormat):
                 trace_id=f"{session_id or self.name}-{context.position}",
                 timestamp_ns=time_of(time_ns(fields, "t", NS_PER_S), context, "t"),
                 block_keys=keys,
-                input_token_len=integer(fields, "in", minimum=0),
-                trace_block_size_tokens=integer(session, "block_size", 1, DEFAULT_BLOCK_SIZE_TOKENS),
+                input_token_len=_length(fields),
+                trace_block_size_tokens=_block(session),
             )
-        except FormatError as error:
-            raise FormatError(error.reason, f"{where}: {error}") from None
 
 
 class SessionOfOne(NamedTuple):
@@ -101,7 +100,7 @@ class Session(NamedTuple):
 
 
 def read_session(record: bytes, naming: Naming = STATED) -> Session:
-    """Split a session.
+    """Split a session; where a request can't be read is known only here, so that is told here.
 
     Args:
         record: the bytes.
@@ -117,15 +116,41 @@ def read_session(record: bytes, naming: Naming = STATED) -> Session:
 def _sessions_of_one(session: dict[str, Any], naming: Naming) -> Iterator[SessionOfOne]:
     own = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
     shared = naming.keep(session) | own
+    block = _block(session)
     for where, fields in _leaves(session):
-        time = time_ns(fields, "t", NS_PER_S)
-        if time is None:
-            raise FormatError(Reason.TIME_MISSING, f"{where}: t is absent; add it")
+        with _at(where):
+            time = time_ns(fields, "t", NS_PER_S)
+            if time is None:
+                raise FormatError(Reason.TIME_MISSING, "t is absent; add it")
+            keys, length = len(key_list(fields, "hash_ids")), _length(fields)
+            if length and keys != length // block:
+                raise FormatError(
+                    Reason.LENGTH_MISMATCH,
+                    f"hash_ids has {keys} keys, but in = {length} has {length // block} full blocks of {block} tokens; "
+                    f"send one key for each full block and none for a partial one, or state the session's block_size",
+                )
         kept = naming.keep(fields) | {name: fields[name] for name in ("in", "hash_ids") if name in fields}
         # The time's own text: a number with a fraction is none of json's types here.
         text_of_one = json.dumps({**shared, "requests": [{**kept, "t": None}]}, default=str)
         head, _, tail = text_of_one.rpartition("null")
         yield SessionOfOne(time, f"{head}{fields['t']}{tail}".encode())
+
+
+def _length(fields: dict[str, Any]) -> int:
+    return integer(fields, "in", minimum=0)
+
+
+def _block(session: dict[str, Any]) -> int:
+    return integer(session, "block_size", 1, DEFAULT_BLOCK_SIZE_TOKENS)
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """What is refused in the block is told with its place."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(error.reason, f"{where}: {error}") from None
 
 
 def _leaves(session: dict[str, Any]) -> Iterator[_Leaf]:

@@ -99,6 +99,15 @@ def test_keys_and_times_pass_unchanged(tmp_path: Path) -> None:
             session("one", {"type": "subagent", "t": 0, "requests": [5]}),
             r"requests\[0\]\.requests\[0\] = 5 is refused; send an object",
         ),
+        (
+            session("one", request(0, [1]), {**request(1, [1]), "hash_ids": [1.5]}),
+            r"a\.json: line 1: requests\[1\]: hash_ids\[0\] = 1\.5 is a float; send an integer",
+        ),
+        (
+            session("one", request(0, [1]), {"t": 1, "type": "subagent", "requests": [request(1, [1]) | {"in": 200}]}),
+            r"requests\[1\]\.requests\[0\]: hash_ids has 1 keys, but in = 200 has 3 full blocks of 64 tokens; send one",
+        ),
+        (session("one", request(0, [1]) | {"in": 64.0}), r"requests\[0\]: in = 64\.0 is refused; send an integer"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_file_and_the_place(tmp_path: Path, content: Any, words: str) -> None:
