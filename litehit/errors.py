@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_REGISTER_THE_BLOCK = "register the block size of the keys (trace_block_size_tokens; without it block_size_tokens)"
+
 
 class LiteHitError(Exception):
     """Base of every error the engine raises on purpose."""
@@ -50,8 +52,7 @@ class LengthMismatch(InvalidRequest):
         super().__init__(
             f"{keys} block keys, but input_token_len {input_token_len} has "
             f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
-            f"send one key for each full block and none for a partial one, and register the block size of the keys "
-            f"(trace_block_size_tokens; without it block_size_tokens)"
+            f"send one key for each full block and none for a partial one, and {_REGISTER_THE_BLOCK}"
         )
 
 
@@ -60,17 +61,30 @@ class RoundedUpMismatch(LengthMismatch):
 
     Attributes:
         keys, input_token_len, trace_block_size_tokens: as in `LengthMismatch`.
-        field: name of the keys in the trace.
+        field: name of the keys in the trace; None where only the registered block size tells how many there must be.
     """
 
-    def __init__(self, keys: int, input_token_len: int, trace_block_size_tokens: int, field: str) -> None:
+    def __init__(
+        self,
+        keys: int,
+        input_token_len: int,
+        trace_block_size_tokens: int,
+        field: str | None = None,
+        block_field: str | None = None,
+    ) -> None:
         super().__init__(keys, input_token_len, trace_block_size_tokens)
         self.field = field
         blocks = -(-input_token_len // trace_block_size_tokens)
+        given = (
+            f"{keys} block keys, but input_token_len" if field is None else f"{field} has {keys} keys, but input_length"
+        )
+        if field is None:
+            block = f", and {_REGISTER_THE_BLOCK}"
+        else:
+            block = "" if block_field is None else f", or state the {block_field}"
         self.args = (
-            f"{field} has {keys} keys, but input_length {input_token_len} has {blocks} blocks of "
-            f"{trace_block_size_tokens} tokens (rounded up); send one key for each block, the partial last one "
-            f"included, or state the block_size",
+            f"{given} {input_token_len} has {blocks} blocks of {trace_block_size_tokens} tokens (rounded up); "
+            f"send one key for each block, the partial last one included{block}",
         )
 
 
@@ -175,7 +189,7 @@ class TimeWentBack(LiteHitError):
         self.previous_ns = previous_ns
         super().__init__(
             f"timestamp_ns {timestamp_ns} of instance {instance_id!r} goes back behind {previous_ns}; "
-            f"sort the trace by time"
+            f"sort the trace by time, or let the replay put it in order (--reorder SECONDS)"
         )
 
 

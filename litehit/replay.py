@@ -149,7 +149,9 @@ def _readable(windows: Iterable[Window], source: str) -> Iterator[Window]:
             yield window
             done += len(window.numbers)
     except OSError as error:
-        raise TraceError(source, None, f"cannot be read beyond line {done} ({error})") from None
+        raise TraceError(
+            source, None, f"cannot be read beyond line {done} ({error}); see that the file is whole"
+        ) from None
 
 
 @dataclass(slots=True)

@@ -40,8 +40,13 @@ class BlockKeyError(ValueError):
         elif isinstance(value, str):
             self.why = f"writes no key; {KEY_FORMS}"
         else:
-            self.why = f"is a {type(value).__name__}; {KEY_FORMS}"
+            self.why = not_a_key(_kind(value))
         super().__init__(f"block_keys[{position}] = {_shorten(repr(value))} {self.why}")
+
+
+def not_a_key(kind: str) -> str:
+    """Why something of a kind that is neither an integer nor a string is no key, and what to do."""
+    return f"is {kind}; {KEY_FORMS}"
 
 
 def block_keys_array(values: Sequence[Any] | NDArray[Any], *, hexadecimal: bool = False) -> BlockKeyArray:
@@ -83,6 +88,10 @@ def _one_key(position: int, value: object, *, hexadecimal: bool) -> int:
     return key - 2**64 if key >= 2**63 else key
 
 
+def _kind(value: object) -> str:
+    return "null" if value is None else f"a {type(value).__name__}"
+
+
 def _shorten(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
@@ -91,8 +100,8 @@ def _validate(value: Any) -> BlockKeyArray:
     if not isinstance(value, list | tuple | np.ndarray):
         raise PydanticCustomError(
             "block_keys_type",
-            "block_keys is a {kind}; send a list of integers or strings",
-            {"kind": type(value).__name__},
+            "block_keys is {kind}; send a list of integers or strings",
+            {"kind": _kind(value)},
         )
     try:
         return block_keys_array(value)

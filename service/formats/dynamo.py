@@ -63,7 +63,7 @@ class DynamoFormat(ObjectFormat):
             instance_id=self._naming.instance_of(stated, event, context),
             trace_id=text(request, "request_id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(received_ns, context, "request_received_ms"),
-            block_keys=full_block_keys(hashes, input_length, block, "input_sequence_hashes"),
+            block_keys=full_block_keys(hashes, input_length, block, "input_sequence_hashes", "trace_block_size"),
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )

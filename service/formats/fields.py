@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from litehit.curves import Int64Array
-from schemas.block_keys import BlockKeyError, block_keys_array
+from schemas.block_keys import BlockKeyError, block_keys_array, not_a_key
 from schemas.dead_letter import Reason
 from service.formats.base import FormatError, is_unicode, refuse_no_text, shown
 from service.formats.fast_object import Wanted, read_fast
@@ -135,7 +135,8 @@ def key_list(record: dict[str, Any], field: str, *, hexadecimal: bool = False) -
         return block_keys_array(values, hexadecimal=hexadecimal)
     except BlockKeyError as error:
         reason = Reason.KEY_OUT_OF_RANGE if error.out_of_range else Reason.KEY_TYPE
-        raise FormatError(reason, f"{field}[{error.position}] = {shown(error.value)} {error.why}") from None
+        why = not_a_key("a float") if isinstance(error.value, NumberText) else error.why
+        raise FormatError(reason, f"{field}[{error.position}] = {shown(error.value)} {why}") from None
 
 
 def _refused(record: dict[str, Any], field: str, remedy: str, reason: Reason = Reason.INVALID_FIELD) -> FormatError:

@@ -45,7 +45,7 @@ class MooncakeFormat(ObjectFormat):
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=f"{_NAME}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_MS), context, "timestamp"),
-            block_keys=full_block_keys(key_list(fields, _KEYS), input_length, block, _KEYS),
+            block_keys=full_block_keys(key_list(fields, _KEYS), input_length, block, _KEYS, "block_size"),
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )

@@ -117,5 +117,5 @@ def _sentence(details: ErrorDetails) -> str:
     if kind == "missing":
         return f"{field} is absent; send the key of each full block, [] where no block is full"
     if kind.startswith("block_key"):
-        return message
+        return field + message.removeprefix("block_keys")  # its alias, where the record has that
     return invalid_field(details["loc"][1:], details)

@@ -9,13 +9,15 @@ from schemas.dead_letter import Reason
 from service.formats.base import FormatError
 
 
-def full_block_keys(keys: Int64Array, input_length: int, block: int, field: str) -> Int64Array:
+def full_block_keys(
+    keys: Int64Array, input_length: int, block: int, field: str, block_field: str | None = None
+) -> Int64Array:
     """As `litehit.rounding.keys_of_full_blocks`.
 
     Raises:
         FormatError: there is not one key for each block.
     """
     try:
-        return keys_of_full_blocks(keys, input_length, block, field)
+        return keys_of_full_blocks(keys, input_length, block, field, block_field)
     except RoundedUpMismatch as error:
         raise FormatError(Reason.LENGTH_MISMATCH, str(error)) from None

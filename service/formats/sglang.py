@@ -34,7 +34,7 @@ class SglangFormat(ObjectFormat):
             instance_id=self._naming.instance_of(None, fields, context),
             trace_id=text(fields, "id") or f"{self.name}-{context.position}",
             timestamp_ns=time_of(time_ns(fields, "timestamp", NS_PER_S), context, "timestamp"),
-            block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids"),
+            block_keys=full_block_keys(key_list(fields, "hash_ids"), input_length, block, "hash_ids", "block_size"),
             input_token_len=input_length,
             trace_block_size_tokens=block,
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from litehit.errors import OptionError
+from litehit.errors import InvalidRequest, OptionError
 from litehit.registry import Registry
 from litehit.request import Request
 from schemas.dead_letter import FORMAT_HEADER, Reason
@@ -134,8 +134,35 @@ def test_keys_may_be_hexadecimal(name: str, digits: int) -> None:
 def test_a_bad_key_is_refused_with_its_position(name: str, key: Any, reason: Reason) -> None:
     error = refusal(name, encode(sample(name, [4, key, 6])))
     assert error.reason is reason
-    assert "[1] = " in str(error)
+    assert f"{SAMPLES[FormatName(name)].keys[-1]}[1] = " in str(error)
     assert "; send an integer" in str(error)
+
+
+@every_format
+@pytest.mark.parametrize(("key", "words"), [(1.5, "= 1.5 is a float"), (None, "= None is null"), (True, "is a bool")])
+def test_a_key_of_another_kind_is_told_in_words_of_json(name: str, key: Any, words: str) -> None:
+    assert words in str(refusal(name, encode(sample(name, [4, key]))))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mooncake", "the partial last one included, or state the block_size"),
+        ("bailian", "the partial last one included"),
+        ("dynamo", "the partial last one included, or state the trace_block_size"),
+        (
+            "litellm",
+            "the partial last one included, and register the block size of the keys "
+            "(trace_block_size_tokens; without it block_size_tokens)",
+        ),
+        ("sglang", "the partial last one included, or state the block_size"),
+    ],
+)
+def test_a_wrong_number_of_keys_says_what_its_format_can_state(name: str, words: str) -> None:
+    record = put(sample(name, [1, 2], 5), SAMPLES[FormatName(name)].keys, [1])
+    with pytest.raises(InvalidRequest) as caught:
+        read(name, record)
+    assert str(caught.value).endswith(words)
 
 
 @every_format

@@ -52,7 +52,7 @@ def test_a_write_is_recognised_and_ignored() -> None:
             "timestamp_ns = 9223372036854775808: must be less than or equal to 9223372036854775807",
         ),
         (b'{"type":"get"}', Reason.INVALID_FIELD, "block_keys is absent; send the key of each full block"),
-        (b'{"type":"get","keys":[1,true]}', Reason.KEY_TYPE, "block_keys[1] = True is a bool; send an integer"),
+        (b'{"type":"get","keys":[1,true]}', Reason.KEY_TYPE, "keys[1] = True is a bool; send an integer"),
     ],
 )
 def test_a_refusal_names_field_value_and_remedy(record: bytes, reason: Reason, sentence: str) -> None:

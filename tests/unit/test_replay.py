@@ -147,10 +147,13 @@ GOOD = [line("a", time, [1]) for time in range(10, 13)]
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (line("a", 11, [1]), "timestamp_ns 11 of instance 'a' goes back behind 12; sort the trace by time"),
+        (
+            line("a", 11, [1]),
+            "timestamp_ns 11 of instance 'a' goes back behind 12; sort the trace by time, or let",
+        ),
         (line("nobody", 13, [1]), "instance_id 'nobody' is not registered"),
         (line("a", 13, [1, 2], 13), "2 block keys, but input_token_len 13 has 3 full blocks of 4 tokens"),
-        (line("a", 13, [True]), "block_keys[0] = True is a bool"),
+        (line("a", 13, [True]), "keys[0] = True is a bool"),
         (line(None, 13, [1]), "names no instance_id"),
         (line("a", 13, [1], timestamp_ns=None), "timestamp_ns is absent"),
         (b"{", "the record is not valid JSON"),

@@ -45,7 +45,10 @@ def test_the_registered_block_tells_which_keys_are_of_full_blocks() -> None:
     settled = request(2, 20, rounded_up=True).at_block(BLOCK)
     assert settled.block_keys.tolist() == [0]
     assert settled.at_block(BLOCK) is settled
-    with pytest.raises(RoundedUpMismatch, match="block_keys has 2 keys, but input_length 20 has 3 blocks of 8 tokens"):
+    with pytest.raises(
+        RoundedUpMismatch,
+        match=r"^2 block keys, but input_token_len 20 has 3 blocks of 8 tokens \(rounded up\); .* register the block",
+    ):
         request(2, 20, rounded_up=True).at_block(8)
 
 
