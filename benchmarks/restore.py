@@ -29,7 +29,7 @@ from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
 from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 
 TOPIC = RequestsTopic("requests", "benchmark", 1)
 REGISTRY = Registry([InstanceConfig("one", "all", 16, 16, 2**20, False, 0, (64.0,))])
@@ -69,10 +69,10 @@ def filled_lane(blocks: int) -> Lane:
     for record in records(blocks):
         batch.append(record)
         if len(batch) == BATCH_RECORDS:
-            lane.process(read_records(formats.of_topic(FormatName.NATIVE), batch))
+            lane.process(read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(batch)))
             batch = []
     if batch:
-        lane.process(read_records(formats.of_topic(FormatName.NATIVE), batch))
+        lane.process(read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(batch)))
     return lane
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from litehit.ascii_texts import texts_at, texts_joined
 from litehit.curves import FlatCurves, Int64Array
 from litehit.facts_text import columns_of_text, facts_text
 from litehit.text_kernels import parts_of, texts_of
@@ -100,8 +101,8 @@ class FactBatch:
     def concatenate(cls, parts: Sequence[FactBatch]) -> FactBatch:
         """Append batches, at least one, in the order given."""
         return cls(
-            [trace_id for part in parts for trace_id in part.trace_ids],
-            [instance_id for part in parts for instance_id in part.instance_ids],
+            texts_joined([part.trace_ids for part in parts]),
+            texts_joined([part.instance_ids for part in parts]),
             np.concatenate([part.timestamps_ns for part in parts]),
             np.concatenate([part.input_token_lens for part in parts]),
             np.concatenate([part.block_size_tokens for part in parts]),
@@ -111,10 +112,9 @@ class FactBatch:
 
     def select(self, rows: NDArray[np.int64]) -> FactBatch:
         """The facts of the given row indices, in that order."""
-        index = rows.tolist()
         return FactBatch(
-            [self.trace_ids[i] for i in index],
-            [self.instance_ids[i] for i in index],
+            texts_at(self.trace_ids, rows),
+            texts_at(self.instance_ids, rows),
             self.timestamps_ns[rows],
             self.input_token_lens[rows],
             self.block_size_tokens[rows],

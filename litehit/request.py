@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litehit.ascii_texts import texts_at, texts_joined
 from litehit.curves import Int64Array
 from litehit.errors import OptionError, TraceBlockMismatch
 from litehit.key_columns import gather_keys
@@ -114,7 +115,7 @@ class RequestBatch:
         offsets = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=offsets[1:])
         return cls(
-            [trace_id for part in parts for trace_id in part.trace_ids],
+            texts_joined([part.trace_ids for part in parts]),
             np.concatenate([part.timestamps_ns for part in parts]),
             np.concatenate([part.input_token_lens for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -137,7 +138,7 @@ class RequestBatch:
         """The requests of the given rows, in that order."""
         keys, offsets = gather_keys(self.keys, self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows])
         return RequestBatch(
-            [self.trace_ids[row] for row in rows.tolist()],
+            texts_at(self.trace_ids, rows),
             self.timestamps_ns[rows],
             self.input_token_lens[rows],
             keys,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pydantic_core
 
+from litehit.ascii_texts import AsciiTexts
 from litehit.numbered_texts import NumberedTexts
 from litehit.text_kernels import Texts, repeated, texts_of
 
@@ -18,8 +19,12 @@ def written_texts(ids: Sequence[str], written: Callable[[Sequence[str]], Sequenc
 
     Args:
         ids: the ids.
-        written: gives them as they are to be written; what it leaves as it is, it does so with digits after it too.
+        written: gives them as they are to be written; what it leaves as it is, it does so with digits after it too, and
+            each piece of it.
     """
+    if isinstance(ids, AsciiTexts):
+        joined = ids.joined()
+        return ids.texts if written((joined,))[0] == joined else texts_of(written(ids))
     if isinstance(ids, NumberedTexts):
         # A number is written as it is; so is all, if the name is.
         return ids.texts() if written((ids.name,))[0] == ids.name else texts_of(written(ids))

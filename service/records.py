@@ -1,11 +1,14 @@
 """Records of a topic as plain values, so that nothing but the Kafka clients' own modules handles their messages.
 
-They are named tuples, since a frozen dataclass takes several times as long to make, and every record is one of each.
+A single one is a named tuple, which is made faster than a frozen dataclass. Where each microsecond of a record counts,
+the records of a partition are held in columns.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, overload
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
@@ -32,6 +35,73 @@ class SourceRecord(NamedTuple):
     def source(self) -> str:
         """`<topic>/<partition>/<offset>`: the value of the header `litehit-source`."""
         return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecords(Sequence[SourceRecord]):
+    """R records of one partition that were consumed, in columns.
+
+    Attributes:
+        topic, partition: where they stand.
+        offsets, keys, values, timestamps_ms: R of each; see `SourceRecord`.
+        headers: R of them; None where no record has any.
+    """
+
+    topic: str
+    partition: int
+    offsets: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    timestamps_ms: Sequence[int | None]
+    headers: Sequence[Headers] | None
+
+    @classmethod
+    def of(cls, records: Sequence[SourceRecord]) -> SourceRecords:
+        """Turn records of one partition, at least one, into columns.
+
+        Raises:
+            ValueError: they are of several.
+        """
+        topics, partitions, offsets, keys, values, timestamps_ms, headers = zip(*records, strict=True)
+        if len({*topics}) > 1 or len({*partitions}) > 1:
+            raise ValueError(f"records of several partitions: {sorted({*zip(topics, partitions, strict=True)})}")
+        return cls(topics[0], partitions[0], offsets, keys, values, timestamps_ms, headers if any(headers) else None)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @overload
+    def __getitem__(self, index: int) -> SourceRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> SourceRecords: ...
+
+    def __getitem__(self, index: int | slice) -> SourceRecord | SourceRecords:
+        # Written twice, as a type checker can't tell the columns' parts from their elements.
+        if isinstance(index, slice):
+            return SourceRecords(
+                self.topic,
+                self.partition,
+                self.offsets[index],
+                self.keys[index],
+                self.values[index],
+                self.timestamps_ms[index],
+                None if self.headers is None else self.headers[index],
+            )
+        return SourceRecord(
+            self.topic,
+            self.partition,
+            self.offsets[index],
+            self.keys[index],
+            self.values[index],
+            self.timestamps_ms[index],
+            () if self.headers is None else self.headers[index],
+        )
+
+    @property
+    def source_start(self) -> str:
+        """What each one's `source` begins with; its offset follows."""
+        return f"{self.topic}/{self.partition}/"
 
 
 class OutputRecord(NamedTuple):

@@ -34,7 +34,7 @@ from service.lanes.transaction import MicroBatch
 from service.lanes.worker import LanesWorker
 from service.messages import source_record
 from service.metrics import LanesMetrics
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 from service.settings import Settings
 from service.topics import TopicLayout
 
@@ -171,7 +171,9 @@ def read_records(bootstrap: str, topic: str, partitions: int, seconds: float = 3
 
 def read(records: Iterable[SourceRecord]) -> ReadRecords:
     """What a worker reads in request events."""
-    return reading.read_records(formats.of_topic(FormatName.NATIVE), list(records))
+    listed = list(records)
+    columns = SourceRecords.of(listed) if listed else SourceRecords("", 0, (), (), (), (), None)
+    return reading.read_records(formats.of_topic(FormatName.NATIVE), columns)
 
 
 def send(

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from litehit.ascii_texts import AsciiTexts
 from litehit.curves import Int64Array
 from litehit.key_columns import gather_keys
 from litehit.request import RequestBatch
+from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from service.formats.contents import Contexts
 
@@ -51,7 +53,8 @@ class EventColumns:
         rows = slice(None) if self.is_plain.all() else np.flatnonzero(self.is_plain)
         numbers = np.arange(first, first + len(self.is_plain))[rows]
         places, text, strings = numbers.tolist(), self.text, _Strings()
-        instances, instance_ends, traces, trace_ends = self.bounds[rows].T.tolist()
+        bounds = np.ascontiguousarray(self.bounds[rows].T)
+        instances, instance_ends = bounds[:2].tolist()
         named, defaults = contexts.named, contexts.instance_ids
         indices: dict[str | None, int] = {}
         instance_of = np.array(
@@ -66,18 +69,18 @@ class EventColumns:
         if not has_time.all():
             times_ns = times_ns.copy()
             for row in np.flatnonzero(~has_time).tolist():
-                time_ns = contexts.times_ns[places[row]]
-                if time_ns is None:
+                time_ms = contexts.times_ms[places[row]]
+                if time_ms is None:
                     unknown.add(row)
                 else:
-                    times_ns[row] = time_ns
+                    times_ns[row] = time_ms * NS_PER_MS
         if None in indices:
             unknown.update(np.flatnonzero(instance_of == indices[None]).tolist())
         keys, offsets = gather_keys(self.keys, self.key_firsts[rows], self.key_counts[rows])
         requests = WindowRequests(
             numbers,
             RequestBatch(
-                [text[begin:end].decode("ascii") for begin, end in zip(traces, trace_ends, strict=True)],
+                AsciiTexts.gather(np.frombuffer(text, np.uint8), bounds[2], bounds[3]),
                 times_ns,
                 np.ascontiguousarray(self.lengths[rows]),
                 keys,

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
+import numpy as np
+
 from litehit.errors import RegistrationNeedsReset, RegistrationRefused
 from litehit.registration import Registration
 from litehit.registry import Registry
@@ -23,7 +25,7 @@ from service.lanes.read_records import Poison, ReadRecords
 from service.lanes.rendering import Computed, render
 from service.lanes.snapshot import Snapshot
 from service.lanes.status import InstanceStatus
-from service.records import OutputRecord, SourceRecord
+from service.records import OutputRecord, SourceRecord, SourceRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +225,15 @@ class Lane:
             return Poison(Reason.REGISTRATION_REFUSED, str(error))
         return Ignored.REGISTRATION
 
-    def _own(self, records: Sequence[SourceRecord]) -> None:
+    def _own(self, records: SourceRecords) -> None:
         """Check that records are of this lane, and follow those before."""
-        for record in records:
-            if record.partition != self.partition or record.offset < self._next_offset:
-                raise AssertionError(
-                    f"the lane of partition {self.partition}, at offset {self._next_offset}, was given {record.source}"
-                )
-            self._next_offset = record.offset + 1
+        if not records:
+            return
+        offsets = np.array([self._next_offset - 1, *records.offsets], np.int64)
+        goes_back = np.diff(offsets) <= 0
+        if records.partition != self.partition or goes_back.any():
+            raise AssertionError(
+                f"the lane of partition {self.partition}, at offset {self._next_offset}, was given "
+                f"{records[int(np.argmax(goes_back))].source}"
+            )
+        self._next_offset = int(offsets[-1]) + 1

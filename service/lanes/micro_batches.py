@@ -125,7 +125,7 @@ class MicroBatches:
             self._halt(seat, records.sources[0], error)
         else:
             if output is not None:
-                next_offset = records.sources[-1].offset + 1
+                next_offset = records.sources.offsets[-1] + 1
                 return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
         return None
 

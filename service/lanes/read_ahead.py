@@ -15,7 +15,7 @@ from service.lanes.read_records import ReadRecords
 from service.lanes.reading import read_records
 from service.lanes.requests_consumer import Polled
 from service.lanes.topic_guard import TopicGuard
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class ReadAhead:
             ]
         return ReadPoll(lanes, fault, batches, polled.ends, polled.gone)
 
-    def _read_some(self, records: Sequence[SourceRecord]) -> ReadRecords | ReadFailure:
+    def _read_some(self, records: SourceRecords) -> ReadRecords | ReadFailure:
         try:
             return read_records(self._formats, records)
         except Exception as error:

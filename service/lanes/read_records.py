@@ -12,7 +12,7 @@ from litehit.registration import Registration
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import Reason
 from service.lanes.counts import Ignored
-from service.records import SourceRecord
+from service.records import SourceRecords
 
 
 class Poison(NamedTuple):
@@ -36,7 +36,7 @@ class ReadRecords:
         others: of the other records, with their rows, ascending.
     """
 
-    sources: Sequence[SourceRecord]
+    sources: SourceRecords
     requests: WindowRequests
     others: Sequence[tuple[int, Other]]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
-from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
@@ -16,33 +15,38 @@ from service.formats.contents import Other as OtherContent
 from service.formats.trace_format import TraceFormat
 from service.lanes.counts import Ignored
 from service.lanes.read_records import Other, Poison, ReadRecords
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
+
+T = TypeVar("T")
 
 
-def read_records(topic_formats: TopicFormats, records: Sequence[SourceRecord]) -> ReadRecords:
+def read_records(topic_formats: TopicFormats, records: SourceRecords) -> ReadRecords:
     """What stands in some records. It depends on nothing before them, and any thread may ask.
 
     Args:
         topic_formats: how they are read.
         records: of a partition of the requests topic, in offset order.
     """
-    keys = _Keys(topic_formats.default_instance)
+    instances = list(map(_Keys(topic_formats.default_instance).__getitem__, records.keys))
     others: list[tuple[int, Other]] = []
     requests: list[WindowRequests] = []
     for trace_format, alike in _by_format(topic_formats, records, others).items():
-        own = records if len(alike.rows) == len(records) else [records[row] for row in alike.rows]
+        rows = alike.rows
+        values = cast("Sequence[bytes]", _at(records.values, rows))  # a record without one is among the others
         contexts = Contexts(
-            [keys[record.key] for record in own],
-            [record.offset for record in own],
-            [None if record.timestamp_ms is None else record.timestamp_ms * NS_PER_MS for record in own],
-            alike.named,
+            _at(instances, rows), _at(records.offsets, rows), _at(records.timestamps_ms, rows), alike.named
         )
-        contents = trace_format.parse_many([record.value or b"" for record in own], contexts)
-        if own is not records:
-            contents = contents.at(alike.rows)
+        contents = trace_format.parse_many(values, contexts)
+        if len(rows) < len(records):
+            contents = contents.at(rows)
         requests.append(contents.requests)
         others.extend((row, _other(other)) for row, other in contents.others)
     return ReadRecords(records, _merged(requests), sorted(others, key=itemgetter(0)))
+
+
+def _at(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
+    """Elements of some rows, or of all."""
+    return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
 _TOMBSTONE = Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone); send one JSON object")
@@ -56,11 +60,14 @@ class _Alike(NamedTuple):
 
 
 def _by_format(
-    topic_formats: TopicFormats, records: Sequence[SourceRecord], others: list[tuple[int, Other]]
+    topic_formats: TopicFormats, records: SourceRecords, others: list[tuple[int, Other]]
 ) -> dict[TraceFormat, _Alike]:
     """The records by how they are read; those that can't be are added to the others."""
     # Nothing but a header tells one record to be read otherwise than the next.
-    unusual = [row for row, record in enumerate(records) if record.headers or record.value is None]
+    headers = records.headers if records.headers is not None else ((),) * len(records)
+    unusual = [
+        row for row, (own, value) in enumerate(zip(headers, records.values, strict=True)) if own or value is None
+    ]
     if not unusual:
         return {topic_formats.usual: _Alike(range(len(records)), [None] * len(records))}
     told: list[tuple[TraceFormat, str | None] | None] = [(topic_formats.usual, None)] * len(records)

@@ -11,7 +11,7 @@ import numpy as np
 from litehit.curves import Int64Array
 from litehit.facts import FactBatch
 from schemas.dead_letter import SOURCE_HEADER
-from service.records import OutputRecord, SourceRecord
+from service.records import OutputRecord, SourceRecords
 
 
 class Computed(NamedTuple):
@@ -28,7 +28,7 @@ class Computed(NamedTuple):
     facts: FactBatch
 
 
-def render(topic: str, sources: Sequence[SourceRecord], parts: Sequence[Computed]) -> tuple[OutputRecord, ...]:
+def render(topic: str, sources: SourceRecords, parts: Sequence[Computed]) -> tuple[OutputRecord, ...]:
     """Facts as records, in order of their requests, and of their places among a request's facts.
 
     Args:
@@ -44,18 +44,17 @@ def render(topic: str, sources: Sequence[SourceRecord], parts: Sequence[Computed
     order = np.lexsort((places, rows))
     keys = {instance_id: instance_id.encode() for instance_id in set(facts.instance_ids)}
     instance_ids, values = facts.instance_ids, facts.to_json()
-    of_facts = [sources[row] for row in rows[order].tolist()]
-    in_order = order.tolist()
-    return tuple(
-        map(
-            OutputRecord,
-            repeat(topic),
-            repeat(sources[0].partition),
-            [keys[instance_ids[at]] for at in in_order],
-            [values[at] for at in in_order],
-            [((SOURCE_HEADER, record.source.encode()),) for record in of_facts],
-            # The request record's own, never the trace's: a broker expires by this time, and refuses one that lies
-            # ahead of its clock. The request's time is in the value.
-            [record.timestamp_ms or 0 for record in of_facts],
-        )
+    start, offsets, timestamps_ms = sources.source_start.encode(), sources.offsets, sources.timestamps_ms
+    of_facts, in_order = rows[order].tolist(), order.tolist()
+    columns = zip(
+        repeat(topic),
+        repeat(sources.partition),
+        [keys[instance_ids[at]] for at in in_order],
+        [values[at] for at in in_order],
+        [((SOURCE_HEADER, b"%b%d" % (start, offsets[row])),) for row in of_facts],
+        # The request record's own, never the trace's: a broker expires by this time, and refuses one that lies ahead
+        # of its clock. The request's time is in the value.
+        [timestamps_ms[row] or 0 for row in of_facts],
     )
+    # As `OutputRecord._make`, which is a Python function for each.
+    return tuple(map(tuple.__new__, repeat(OutputRecord), columns))

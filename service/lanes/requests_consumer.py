@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from service.lanes.committed import Committed
 from service.lanes.membership import Membership
-from service.messages import source_record
-from service.records import SourceRecord
+from service.messages import source_records
+from service.records import SourceRecords
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ class Polled:
         full: it brought as many records as one poll may: there are more, most likely.
     """
 
-    records: dict[int, list[SourceRecord]] = field(default_factory=dict)
+    records: dict[int, SourceRecords] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     full: bool = False
@@ -100,13 +100,11 @@ class RequestsConsumer:
             KafkaException: the consumer is of no more use.
         """
         messages = self.client.consume(self._records, self._seconds)
-        polled = Polled(full=len(messages) == self._records)
-        for message in messages:
-            if message.error() is None:
-                record = source_record(message)
-                polled.records.setdefault(record.partition, []).append(record)
-            else:
-                _note_event(message, polled)
+        events = [message for message in messages if message.error() is not None]
+        records = [message for message in messages if message.error() is None] if events else messages
+        polled = Polled(source_records(records), full=len(messages) == self._records)
+        for event in events:
+            _note_event(event, polled)
         return polled
 
     def pause(self, partitions: Iterable[int]) -> None:

@@ -12,7 +12,6 @@ from service.lanes.lane import Lane, LaneOutput
 from service.lanes.read_records import ReadRecords
 from service.lanes.restorer import Restored
 from service.lanes.status import LaneState, LaneStatus, SnapshotStatus
-from service.records import SourceRecord
 
 _NOT_YET = 2**63 - 1  # beyond every offset
 _AGAIN_SECONDS = 3.0  # a lane that can't restore looks so often whether it can now
@@ -109,12 +108,12 @@ class Seat:
         """
         if self._lane is None:
             raise AssertionError(f"the seat of partition {self.partition} has no lane in {self.phase}")
-        live, fresh = (bisect_left(records.sources, offset, key=_offset) for offset in (self._live_from, self._target))
+        live, fresh = (bisect_left(records.sources.offsets, offset) for offset in (self._live_from, self._target))
         for first, end in ((0, live), (live, fresh)):
             if first < end:
                 self._lane.replay(records.part(first, end))
                 self._replayed += end - first
-            self._arrive(records.sources[end].offset if end < len(records) else self._lane.next_offset)
+            self._arrive(records.sources.offsets[end] if end < len(records) else self._lane.next_offset)
         output = self._lane.process(records.part(fresh, len(records))) if fresh < len(records) else None
         self._next_offset = self._lane.next_offset
         return output
@@ -172,7 +171,3 @@ class Seat:
         self._next_offset = offset
         if self._lane is not None and offset >= self._live_from:
             self._lane.go_live()
-
-
-def _offset(record: SourceRecord) -> int:
-    return record.offset

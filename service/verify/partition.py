@@ -13,7 +13,7 @@ from service.formats import TopicFormats
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane
 from service.lanes.reading import read_records
-from service.records import OutputRecord, SourceRecord
+from service.records import OutputRecord, SourceRecord, SourceRecords
 from service.verify.follower import Follower, Wanted
 from service.verify.found import Found, FoundOrGap
 
@@ -113,7 +113,7 @@ def audit_partition(
     counts = LaneCounts()
     nowhere = 0
     for batch in _batches(streams.requests):
-        output = lane.process(read_records(topic_formats, batch))
+        output = lane.process(read_records(topic_formats, SourceRecords.of(batch)))
         counts += output.counts
         for wanted in map(_wanted, output.facts):
             on_topic, row = facts.expect(wanted), rows.expect(wanted)

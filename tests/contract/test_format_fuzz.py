@@ -23,7 +23,7 @@ from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import NO_LIMITS
 from service.lanes.reading import read_records
 from service.lanes.snapshot import decode, encode
-from service.records import OutputRecord, SourceRecord
+from service.records import OutputRecord, SourceRecord, SourceRecords
 from service.trace_source import open_trace
 from tests import snapshots_made as made
 
@@ -152,7 +152,7 @@ def run(
     letters: list[OutputRecord] = []
     counts = LaneCounts()
     for first, end in zip([0, *cuts], [*cuts, len(records)], strict=True):
-        output = lane.process(read_records(topic, records[first:end]))
+        output = lane.process(read_records(topic, SourceRecords.of(records[first:end])))
         facts += output.facts
         letters += output.dead_letters
         counts += output.counts

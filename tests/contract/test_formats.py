@@ -19,7 +19,7 @@ from service.format_names import LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 from tests.format_samples import SAMPLES, Plain, drop, put
 
 CONTEXT = RecordContext(instance_id="default", position=7, timestamp_ns=99)
@@ -415,7 +415,7 @@ def test_mutated_lines_keep_the_ledger_balanced(tmp_path: Path) -> None:
         headers = () if name is FormatName.NATIVE else ((FORMAT_HEADER, name.encode()),)
         records.append(SourceRecord("requests", 0, offset, b"key", value, 7, headers))
     lane = Lane(0, Registry.load(path), LaneTargets("facts", "dead", 1_000_000))
-    output = lane.process(read_records(formats.of_topic(FormatName.NATIVE), records))
+    output = lane.process(read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(records)))
     counts = output.counts
     assert counts.consumed == 4000
     assert counts.consumed == counts.facts + sum(counts.dead_letters.values()) + sum(counts.ignored.values())

@@ -19,7 +19,7 @@ from service.formats.base import FormatError, RecordContext
 from service.formats.window_reader import window_reader
 from service.lanes.read_records import Poison
 from service.lanes.reading import read_records
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 from tests.registration_events import ENCODINGS, Encode, in_json, in_protobuf
 
 every_encoding = pytest.mark.parametrize("encode", ENCODINGS)
@@ -38,7 +38,7 @@ FIELDS = st.fixed_dictionaries(
 
 def read(value: bytes, headers: Any = (), key: bytes | None = b"key") -> Any:
     record = SourceRecord("requests", 0, 9, key, value, 7, headers)
-    ((_, other),) = read_records(formats.of_topic(FormatName.NATIVE), [record]).others
+    ((_, other),) = read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of([record])).others
     return other
 
 

@@ -25,7 +25,7 @@ from service.lanes.lane import Lane, LaneTargets
 from service.lanes.reading import read_records
 from service.outgoing import OutgoingRecord
 from service.publish_trace import publish_trace
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 from tests.format_samples import SAMPLES, Plain
 
 TEMPLATE = "{model}/{metadata.tenant}/{lora|base}/{salt|}"
@@ -91,7 +91,7 @@ def by_instance(facts: list[tuple[str, list[list[int]]]]) -> Curves:
 
 def through_a_lane(known: Registry, records: list[SourceRecord], template: str | None, usual: FormatName) -> Curves:
     lane = Lane(0, known, LaneTargets("facts", "dead", 1_000_000))
-    output = lane.process(read_records(formats.of_topic(usual, template), records))
+    output = lane.process(read_records(formats.of_topic(usual, template), SourceRecords.of(records)))
     assert output.dead_letters == ()
     facts = [json.loads(fact.value or b"") for fact in output.facts]
     assert [fact.key.decode() for fact in output.facts if fact.key] == [fact["instance_id"] for fact in facts]
@@ -174,7 +174,8 @@ def test_a_record_without_the_field_is_a_dead_letter_that_names_it(name: FormatN
     record = SAMPLES[name].record(Plain([1, 2], 0, 1, BLOCK)) | {"model": "llama"}
     source = SourceRecord("requests", 0, 0, b"llama", json.dumps(record).encode(), 1, ((FORMAT_HEADER, name.encode()),))
     lane = Lane(0, known, LaneTargets("facts", "dead", 1_000_000))
-    (letter,) = lane.process(read_records(formats.of_topic(FormatName.NATIVE, TEMPLATE), [source])).dead_letters
+    read = read_records(formats.of_topic(FormatName.NATIVE, TEMPLATE), SourceRecords.of([source]))
+    (letter,) = lane.process(read).dead_letters
     headers = dict(letter.headers)
     assert headers[REASON_HEADER] == b"instance-field-missing"
     assert b"metadata is absent or null" in (headers["litehit-error"] or b"")
@@ -184,5 +185,5 @@ def test_a_record_without_the_field_is_a_dead_letter_that_names_it(name: FormatN
 def test_a_header_that_names_no_instance_is_a_dead_letter(told: bytes | None, known: Registry) -> None:
     source = SourceRecord("requests", 0, 0, b"llama", lines(FormatName.NATIVE)[0], 1, ((INSTANCE_HEADER, told),))
     lane = Lane(0, known, LaneTargets("facts", "dead", 1_000_000))
-    (letter,) = lane.process(read_records(formats.of_topic(FormatName.NATIVE), [source])).dead_letters
+    (letter,) = lane.process(read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of([source]))).dead_letters
     assert b"litehit-instance" in (dict(letter.headers)["litehit-error"] or b"")

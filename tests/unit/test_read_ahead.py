@@ -20,7 +20,7 @@ from service.lanes.lane import Lane, LaneTargets
 from service.lanes.read_ahead import ReadAhead, ReadFailure
 from service.lanes.requests_consumer import Polled
 from service.lanes.topic_guard import TopicGuard
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 from tests import lanes_harness as harness
 
 TOPIC = RequestsTopic("requests", "generation", 2)
@@ -31,7 +31,7 @@ def source(partition: int, offset: int) -> SourceRecord:
     return SourceRecord("requests", partition, offset, b"key", harness.event(REQUESTS[offset]), 5)
 
 
-RECORDS = {partition: [source(partition, offset) for offset in range(40)] for partition in (0, 1)}
+RECORDS = {partition: SourceRecords.of([source(partition, offset) for offset in range(40)]) for partition in (0, 1)}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lan
     records = batch[0]
     assert not isinstance(records, ReadFailure)
     assert records.sources == RECORDS[0]
-    assert records.requests.columns.trace_ids == [request.trace_id for request in REQUESTS]
+    assert list(records.requests.columns.trace_ids) == [request.trace_id for request in REQUESTS]
     assert list(records.others) == []
 
 
@@ -68,7 +68,7 @@ def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None
     assert len(read.batches) > 4
     for partition, records in RECORDS.items():
         parts = [batch[partition] for batch in read.batches if partition in batch]
-        assert [one for part in parts if not isinstance(part, ReadFailure) for one in part.sources] == records
+        assert [one for part in parts if not isinstance(part, ReadFailure) for one in part.sources] == list(records)
 
 
 def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[int, Lane]) -> None:

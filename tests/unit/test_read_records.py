@@ -13,7 +13,7 @@ VALUES[1], VALUES[4] = b"{", b'{"type":"write"}'
 RECORDS = [SourceRecord("requests", 0, 10 + 3 * row, b"key", value, 1) for row, value in enumerate(VALUES)]
 
 
-@pytest.mark.parametrize(("first", "end"), [(first, end) for first in range(7) for end in range(first, 7)])
+@pytest.mark.parametrize(("first", "end"), [(first, end) for first in range(6) for end in range(first + 1, 7)])
 def test_a_part_is_what_its_records_are_by_themselves(first: int, end: int) -> None:
     part, alone = harness.read(RECORDS).part(first, end), harness.read(RECORDS[first:end])
     assert len(part) == end - first
@@ -22,3 +22,9 @@ def test_a_part_is_what_its_records_are_by_themselves(first: int, end: int) -> N
     assert [(row, one.trace_id, one.block_keys.tolist()) for row, one in part.requests.requests()] == [
         (row, one.trace_id, one.block_keys.tolist()) for row, one in alone.requests.requests()
     ]
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_a_part_may_be_empty(at: int) -> None:
+    part = harness.read(RECORDS).part(at, at)
+    assert (len(part), len(part.requests), list(part.others), list(part.sources)) == (0, 0, [], [])

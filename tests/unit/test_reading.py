@@ -16,7 +16,7 @@ from service.format_names import LINE_FORMATS, FormatName
 from service.lanes.counts import Ignored
 from service.lanes.read_records import Poison
 from service.lanes.reading import read_records
-from service.records import Headers, SourceRecord
+from service.records import Headers, SourceRecord, SourceRecords
 from tests.format_samples import SAMPLES, Plain, mooncake, native
 
 MOONCAKE = json.dumps(mooncake(Plain([1], 3, 5, 512))).encode()
@@ -27,7 +27,7 @@ def content(
     value: bytes, headers: Headers = (), topic: FormatName = FormatName.NATIVE
 ) -> Request | Registration | Ignored | Poison:
     record = SourceRecord("requests", 0, 9, b"key", value, 7, headers)
-    read = read_records(formats.of_topic(topic), [record])
+    read = read_records(formats.of_topic(topic), SourceRecords.of([record]))
     requests = [request for _, request in read.requests.requests()]
     return requests[0] if requests else read.others[0][1]
 
@@ -96,7 +96,7 @@ def test_records_of_several_formats_stand_in_their_order() -> None:
         (MOONCAKE, (("litehit-format", b"mooncake"), ("litehit-instance", b"m"))),
     ]
     records = [SourceRecord("r", 0, 20 + row, b"key", value, 7, headers) for row, (value, headers) in enumerate(rows)]
-    read = read_records(formats.of_topic(FormatName.NATIVE), records)
+    read = read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(records))
     requests = list(read.requests.requests())
     assert [(row, one.instance_id) for row, one in requests] == [
         (0, "key"),

@@ -11,9 +11,11 @@ from litehit.registry import InstanceConfig
 from litehit.request import Request, RequestBatch
 from schemas.dead_letter import SOURCE_HEADER
 from service.lanes.rendering import Computed, render
-from service.records import SourceRecord
+from service.records import SourceRecord, SourceRecords
 
-SOURCES = [SourceRecord("requests", 2, 10 + row, b"k", b"", None if row == 1 else 100 + row) for row in range(4)]
+SOURCES = SourceRecords.of(
+    [SourceRecord("requests", 2, 10 + row, b"k", b"", None if row == 1 else 100 + row) for row in range(4)]
+)
 
 
 def computed(instance_id: str, rows: list[int], place: int) -> Computed:
