@@ -8,8 +8,8 @@ import os
 # Of glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
-_LARGE_BYTES = 4 * 2**20
-_KEPT_BYTES = 8 * 2**20
+_LARGE_BYTES = 16 * 2**20
+_KEPT_BYTES = 32 * 2**20
 _HEAPS = 4
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from litehit.registration import Registration
 from litehit.request import Request
-from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from service.formats.base import Content, FormatError, RecordContext
 
@@ -23,13 +22,12 @@ class Contexts:
     """What is known of R records without reading them: `RecordContext` in columns.
 
     Attributes:
-        instance_ids, positions, named: R of each; the fields of `RecordContext`.
-        times_ms: R times of records that carry none, in milliseconds; None where there is no such time.
+        instance_ids, positions, times_ns, named: R of each; the fields of `RecordContext`.
     """
 
     instance_ids: Sequence[str | None]
     positions: Sequence[int]
-    times_ms: Sequence[int | None]
+    times_ns: Sequence[int | None]
     named: Sequence[str | None]
 
     @classmethod
@@ -42,9 +40,7 @@ class Contexts:
         return len(self.positions)
 
     def __getitem__(self, place: int) -> RecordContext:
-        time_ms = self.times_ms[place]
-        time_ns = None if time_ms is None else time_ms * NS_PER_MS
-        return RecordContext(self.instance_ids[place], self.positions[place], time_ns, self.named[place])
+        return RecordContext(self.instance_ids[place], self.positions[place], self.times_ns[place], self.named[place])
 
 
 class Contents(NamedTuple):

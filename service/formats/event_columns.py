@@ -11,7 +11,6 @@ from litehit.ascii_texts import AsciiTexts
 from litehit.curves import Int64Array
 from litehit.key_columns import gather_keys
 from litehit.request import RequestBatch
-from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from service.formats.contents import Contexts
 
@@ -69,11 +68,11 @@ class EventColumns:
         if not has_time.all():
             times_ns = times_ns.copy()
             for row in np.flatnonzero(~has_time).tolist():
-                time_ms = contexts.times_ms[places[row]]
-                if time_ms is None:
+                time_ns = contexts.times_ns[places[row]]
+                if time_ns is None:
                     unknown.add(row)
                 else:
-                    times_ns[row] = time_ms * NS_PER_MS
+                    times_ns[row] = time_ns
         if None in indices:
             unknown.update(np.flatnonzero(instance_of == indices[None]).tolist())
         keys, offsets = gather_keys(self.keys, self.key_firsts[rows], self.key_counts[rows])

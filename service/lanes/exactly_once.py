@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from typing import Any, NoReturn, TypeVar
 
 import structlog
@@ -22,6 +24,12 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = CALL_SECONDS + 2.0
 
+_REPORTS_SECONDS = 60.0
+"""So long after an abort each record's delivery is reported: one that Kafka refuses is known when it comes again.
+
+Reports cost half as much as producing, and a commit tells without them whether all was delivered.
+"""
+
 
 class ExactlyOnce(Transaction):
     """Facts, dead letters and consumed offsets appear together or not at all.
@@ -39,6 +47,7 @@ class ExactlyOnce(Transaction):
         self._membership = membership
         self._stopping = stopping
         self._deliveries = Deliveries()
+        self._reports_until = -inf
         properties = {
             "transactional.id": settings.transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout_seconds * 1000),
@@ -58,10 +67,11 @@ class ExactlyOnce(Transaction):
     def hand_over(self, batch: MicroBatch) -> None:
         """Hand over a batch in one transaction; the numbered steps are those of docs/GUARANTEES.md."""
         self._deliveries.clear()
+        deliveries = self._deliveries if time.monotonic() < self._reports_until else None
         self._call(self._producer.begin_transaction)
         try:
             for record in batch.outputs:  # 2.
-                produce(self._producer, record, self._deliveries)
+                produce(self._producer, record, deliveries)
             crash_point(CrashPoint.MID_TRANSACTION)
             self._send_offsets(batch)  # 3.
             crash_point(CrashPoint.BEFORE_COMMIT)
@@ -99,6 +109,7 @@ class ExactlyOnce(Transaction):
         raise BatchAborted(f"{reason}; a new producer goes on")
 
     def _abort(self, cause: BatchAborted) -> NoReturn:
+        self._reports_until = time.monotonic() + _REPORTS_SECONDS
         try:
             self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
         except TransactionUnknown as error:

@@ -153,8 +153,13 @@ def delivery_error(record: OutputRecord, error: KafkaError) -> BatchAborted:
     return Undeliverable(topic, partition, message)
 
 
-def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) -> None:
+def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries | None) -> None:
     """Queue a record.
+
+    Args:
+        producer: of a lane worker.
+        record: what is to be produced.
+        deliveries: is told of the record's delivery; None: nobody is.
 
     Raises:
         BatchAborted: it can't be queued.
@@ -169,7 +174,7 @@ def produce(producer: Producer, record: OutputRecord, deliveries: Deliveries) ->
                 partition=record.partition,
                 timestamp=record.timestamp_ms,
                 headers=list(record.headers),
-                on_delivery=partial(deliveries.report, record),
+                on_delivery=None if deliveries is None else partial(deliveries.report, record),
             )
         except BufferError:
             producer.poll(0.1)  # room comes with the next delivery reports

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeVar, cast
 
+from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
@@ -28,14 +29,13 @@ def read_records(topic_formats: TopicFormats, records: SourceRecords) -> ReadRec
         records: of a partition of the requests topic, in offset order.
     """
     instances = list(map(_Keys(topic_formats.default_instance).__getitem__, records.keys))
+    times_ns = [None if at is None else at * NS_PER_MS for at in records.timestamps_ms]
     others: list[tuple[int, Other]] = []
     requests: list[WindowRequests] = []
     for trace_format, alike in _by_format(topic_formats, records, others).items():
         rows = alike.rows
         values = cast("Sequence[bytes]", _at(records.values, rows))  # a record without one is among the others
-        contexts = Contexts(
-            _at(instances, rows), _at(records.offsets, rows), _at(records.timestamps_ms, rows), alike.named
-        )
+        contexts = Contexts(_at(instances, rows), _at(records.offsets, rows), _at(times_ns, rows), alike.named)
         contents = trace_format.parse_many(values, contexts)
         if len(rows) < len(records):
             contents = contents.at(rows)
