@@ -51,7 +51,8 @@ def asyncapi_document(topics: tuple[str, str, str]) -> dict[str, Any]:
                     },
                     INSTANCE_HEADER: {
                         "type": "string",
-                        "description": "the instance, whatever the value states or a template makes of it",
+                        "description": "the instance, whatever the value states or a template makes of it; empty: "
+                        "its publisher found none, and the record becomes a dead letter",
                     },
                 },
             },

@@ -11,7 +11,7 @@ FORMAT_HEADER = "litehit-format"
 """Of a request record: the format of its value."""
 
 INSTANCE_HEADER = "litehit-instance"
-"""Of a request record: its instance, whatever the value states."""
+"""Of a request record: its instance, whatever the value states; empty: its publisher found none, so it is no fact."""
 
 SOURCE_HEADER = "litehit-source"
 REASON_HEADER = "litehit-reason"

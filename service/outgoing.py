@@ -89,7 +89,8 @@ class OutgoingForm:
         raw: every record is sent as it is.
         binary: request events are in binary instead of JSON.
         instance_id: the instance of records that name none.
-        named: each request's instance is told in a header too.
+        named: each request's instance is told in a header too; an empty one keeps what was refused here from being
+            taken for a request of another instance there.
     """
 
     trace_format: TraceFormat
@@ -146,11 +147,12 @@ class OutgoingForm:
 
     def _others(self, others: Sequence[tuple[int, Other]], lines: Sequence[bytes]) -> _Part:
         headers = self._headers(self.trace_format.name, None)
+        of_refused = self._headers(self.trace_format.name, "" if self.named else None)
         return _Part(
             [place for place, _ in others],
             [other.instance_id if isinstance(other, Registration) else self.instance_id for _, other in others],
             [lines[place] for place, _ in others],
-            [headers] * len(others),
+            [of_refused if isinstance(other, FormatError) else headers for _, other in others],
             [None] * len(others),
         )
 

@@ -81,7 +81,8 @@ def publish_trace(
         raw: send every record as it is.
         binary: send request events in binary instead of JSON.
         instance_id: the instance of lines that name none.
-        named: tell each request's instance in a header too, for readers that would take another one.
+        named: tell each request's instance in a header too, for readers that would take another one; and of a line
+            that is not of the format, that it has none.
         speed: so many times as fast as the trace's own times say; None: as fast as it goes.
         limit: at most so many records.
         progress: told the number of records sent, now and then.

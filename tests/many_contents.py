@@ -20,7 +20,7 @@ def contexts_of(records: Sequence[bytes]) -> Contexts:
         [None if place % 3 == 2 else f"key-{place % 2}" for place in places],
         [100 + place for place in places],
         [None if place % 4 == 3 else 7 + place for place in places],
-        ["told" if place % 5 == 4 else None for place in places],
+        ["told" if place % 5 == 4 else "" if place % 5 == 3 else None for place in places],
     )
 
 

@@ -38,7 +38,8 @@ class RecordContext(NamedTuple):
         instance_id: the instance of a record that names none; None where there is no such default.
         position: line number from 1, or offset.
         timestamp_ns: the time of a record that carries none, in nanoseconds; None where there is no such time.
-        named: the instance of the record, whatever it states, where its publisher has told it; else None.
+        named: the instance of the record, whatever it states, where its publisher has told it; empty where it has told
+            that there is none; else None.
     """
 
     instance_id: str | None

@@ -58,7 +58,10 @@ class EventColumns:
         indices: dict[str | None, int] = {}
         instance_of = np.array(
             [
-                indices.setdefault(named[place] or strings[text[begin:end]] or defaults[place], len(indices))
+                indices.setdefault(
+                    (strings[text[begin:end]] or defaults[place]) if named[place] is None else named[place] or None,
+                    len(indices),
+                )
                 for place, begin, end in zip(places, instances, instance_ends, strict=True)
             ],
             np.int64,

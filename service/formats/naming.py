@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.dead_letter import Reason
+from schemas.dead_letter import INSTANCE_HEADER, Reason
 from service.formats.base import FormatError, RecordContext, instance_of, is_unicode, shown
 from service.formats.fast_object import Member, Wanted
 from service.formats.number_text import NumberText
@@ -55,7 +55,7 @@ class Naming:
             FormatError: it is not known, or a field of the template is absent or no text.
         """
         if context.named is not None:
-            return context.named
+            return _told(context.named)
         if self._template is None:
             return instance_of(stated, context)
         return self._template.render(lambda field: self._text(members, field))
@@ -93,6 +93,16 @@ class Naming:
             f"{_path(field, depth)} {what}, and the instance is made of it ({template}); send it, or give it a "
             f"default: {{{field.name}|none}}",
         )
+
+
+def _told(named: str) -> str:
+    if not named:
+        raise FormatError(
+            Reason.INSTANCE_FIELD_MISSING,
+            f"the header {INSTANCE_HEADER} is empty: the record's publisher found no instance for it by its template; "
+            f"mend the record and publish it again, or send no such header",
+        )
+    return named
 
 
 STATED = Naming()

@@ -53,7 +53,7 @@ _TOMBSTONE = Poison(Reason.EMPTY_VALUE, "the record's value is null (a tombstone
 
 
 class _Alike(NamedTuple):
-    """Records of one format: their rows, and the instance that each one's header names."""
+    """Records of one format: their rows, and the instance that each one's header names, as `RecordContext.named`."""
 
     rows: Sequence[int]
     named: Sequence[str | None]
@@ -137,15 +137,12 @@ def _named_instance(record: SourceRecord) -> str | None:
     if told is None:
         return None
     try:
-        name = told.decode()
+        return told.decode()
     except UnicodeDecodeError:
-        name = ""
-    if not name:
         raise FormatError(
             Reason.INVALID_FIELD,
-            f"the header {INSTANCE_HEADER} = {told!r} is empty or no UTF-8; send an instance's id, or no such header",
-        )
-    return name
+            f"the header {INSTANCE_HEADER} = {told!r} is no UTF-8; send an instance's id, or no such header",
+        ) from None
 
 
 def _header(record: SourceRecord, wanted: str) -> bytes | None:

@@ -181,9 +181,48 @@ def test_a_record_without_the_field_is_a_dead_letter_that_names_it(name: FormatN
     assert b"metadata is absent or null" in (headers["litehit-error"] or b"")
 
 
-@pytest.mark.parametrize("told", [b"", None, b"\xff"])
-def test_a_header_that_names_no_instance_is_a_dead_letter(told: bytes | None, known: Registry) -> None:
+@every_format
+@pytest.mark.parametrize("way", ["event", "raw", "binary"])
+def test_published_without_the_field_is_a_dead_letter_whatever_it_states(
+    name: FormatName, way: str, known: Registry
+) -> None:
+    of = SAMPLES[name]
+    stated = {"model": "llama", "instance_id": "llama", "source": "llama"}
+    records = [
+        of.record(Plain([1, 2], 0, place, BLOCK)) | stated | {"metadata": metadata}
+        for place, metadata in enumerate(({"tenant": "acme"}, None, {"tenant": [1]}))
+    ]
+    topic = Topic()
+    published = publish_trace(
+        windows_of(enumerate((json.dumps(record).encode() for record in records), 1)),
+        topic,
+        formats.get(name, Naming(InstanceTemplate.parse("{model}/{metadata.tenant}"))),
+        source="trace",
+        raw=way == "raw",
+        binary=way == "binary",
+        instance_id="llama",
+        named=True,
+    )
+    assert published.unreadable == 2
+    lane = Lane(0, known, LaneTargets("facts", "dead", 1_000_000))
+    processed = lane.process(
+        read_records(formats.of_topic(FormatName.NATIVE, default_instance="llama"), SourceRecords.of(topic.records))
+    )
+    assert [record.key for record in processed.facts] == [b"llama/acme"]
+    headers = [dict(letter.headers) for letter in processed.dead_letters]
+    assert [one[REASON_HEADER] for one in headers] == [b"instance-field-missing"] * 2
+    assert b"header litehit-instance is empty: the record's publisher found no instance" in (
+        headers[0]["litehit-error"] or b""
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [(b"", b"instance-field-missing"), (None, b"instance-field-missing"), (b"\xff", b"invalid-field")],
+)
+def test_a_header_that_names_no_instance_is_a_dead_letter(told: bytes | None, reason: bytes, known: Registry) -> None:
     source = SourceRecord("requests", 0, 0, b"llama", lines(FormatName.NATIVE)[0], 1, ((INSTANCE_HEADER, told),))
     lane = Lane(0, known, LaneTargets("facts", "dead", 1_000_000))
     (letter,) = lane.process(read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of([source]))).dead_letters
+    assert dict(letter.headers)[REASON_HEADER] == reason
     assert b"litehit-instance" in (dict(letter.headers)["litehit-error"] or b"")

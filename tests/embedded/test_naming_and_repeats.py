@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from litehit.registry import Registry
 from service.embedded import EmbeddedBroker
+from service.publish_trace import publish_trace
+from service.publisher import Publisher
 from service.settings import Settings
 from service.topics import TopicLayout
+from service.trace_source import open_trace
 from service.verify.deployment import Verification
 from tests import lanes_harness as harness
 
@@ -97,3 +102,40 @@ def test_ids_are_built_and_retries_ignored_as_they_are_counted(
         reports = list(verification.partitions(lambda _: None))
     assert sum(report.audited.facts for report in reports) == len(facts) == 27
     assert sum(report.audited.dead_letters for report in reports) == 2
+
+
+@pytest.mark.parametrize("way", ["event", "raw", "binary"])
+def test_a_record_without_the_publishers_field_reaches_no_other_cache(
+    way: str, broker: EmbeddedBroker, settings: Settings, layout: TopicLayout, tmp_path: Path
+) -> None:
+    """The service has no template, and would take the instance that the record states."""
+    path = tmp_path / "tenants.yaml"
+    path.write_text(
+        "groups: [{name: g}]\ninstances: [{instance_id: '*', group: g, block_size_tokens: 4, block_bytes: 1024}]\n",
+        encoding="utf-8",
+    )
+    trace = tmp_path / "trace.jsonl"
+    trace.write_bytes(
+        b"\n".join(
+            event("llama", tenant, f"t{time}", time, instance_id="stated") for time, tenant in enumerate("a-b")
+        ).replace(b'{"tenant": "-"}', b"{}")
+    )
+    with open_trace(str(trace), "native", template="{model}/{user.tenant}") as opened:
+        published = publish_trace(
+            opened.windows(),
+            Publisher(settings, broker.bootstrap),
+            opened.trace_format,
+            source=str(trace),
+            raw=way == "raw",
+            binary=way == "binary",
+            instance_id="stated",
+            named=True,
+        )
+    assert (published.records, published.unreadable) == (3, 1)
+    with harness.RunningWorker(settings, broker.bootstrap, layout, Registry.load(path)) as worker:
+        worker.wait_until(lambda status: sum(lane.next_offset or 0 for lane in status.lanes) == 3)
+    facts = harness.read_topic(broker.bootstrap, settings.facts_topic, PARTITIONS)
+    assert {fact.key for fact in facts} == {b"llama/a", b"llama/b"}
+    (letter,) = harness.read_topic(broker.bootstrap, settings.dead_letters_topic, PARTITIONS)
+    assert letter.reason == "instance-field-missing"
+    assert "the header litehit-instance is empty" in letter.header("litehit-error")

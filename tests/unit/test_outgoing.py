@@ -44,7 +44,7 @@ def test_all_stand_in_their_order_with_what_is_known_of_each(raw: bool) -> None:
     assert made.keys == ["default", "a", "default", "default", "new", "b", "default"]
     assert made.times_ns == [None, 5, None, NOW_NS, None, 6, None]
     of_requests = [headers.get("litehit-instance") for headers in made.headers]
-    assert of_requests == [None, "a", None, "default", None, "b", None]
+    assert of_requests == [None, "a", "", "default", None, "b", ""]
     assert {headers["litehit-format"] for headers in made.headers} == {"native"}
     assert [(row, number, type(why)) for row, number, why in made.refused] == [
         (2, 14, FormatError),

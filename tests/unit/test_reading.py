@@ -90,10 +90,13 @@ def test_records_of_several_formats_stand_in_their_order() -> None:
         (None, ()),
         (NATIVE, (("traceparent", b"00"),)),
         (b'{"type":"write"}', ()),
-        (NATIVE, (("litehit-instance", b""), ("litehit-format", b"csv"))),
+        (NATIVE, (("litehit-instance", b"\xff"), ("litehit-format", b"csv"))),
         (b'{"type":"register","block_bytes":5}', ()),
         (protobuf_event(request), (("litehit-format", b"native-protobuf"),)),
         (MOONCAKE, (("litehit-format", b"mooncake"), ("litehit-instance", b"m"))),
+        (NATIVE[:-1], (("litehit-instance", b""),)),
+        (NATIVE, (("litehit-instance", b""),)),
+        (protobuf_event(request), (("litehit-format", b"native-protobuf"), ("litehit-instance", b""))),
     ]
     records = [SourceRecord("r", 0, 20 + row, b"key", value, 7, headers) for row, (value, headers) in enumerate(rows)]
     read = read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(records))
@@ -108,8 +111,8 @@ def test_records_of_several_formats_stand_in_their_order() -> None:
     ]
     assert requests[0][1].trace_id == "mooncake-20"
     assert requests[2][1].block_keys.tolist() == [1, -1]
-    assert [row for row, _ in read.others] == [3, 5, 6, 7]
-    tombstone, write, bad_header, registration = (other for _, other in read.others)
+    assert [row for row, _ in read.others] == [3, 5, 6, 7, 10, 11, 12]
+    tombstone, write, bad_header, registration, *without = (other for _, other in read.others)
     assert isinstance(tombstone, Poison)
     assert tombstone.reason is Reason.EMPTY_VALUE
     assert write is Ignored.WRITE
@@ -117,3 +120,9 @@ def test_records_of_several_formats_stand_in_their_order() -> None:
     assert "litehit-instance" in bad_header.sentence
     assert isinstance(registration, Registration)
     assert registration.instance_id == "key"
+    # What a record itself gets wrong is told before that its publisher found no instance.
+    assert [other.reason for other in without if isinstance(other, Poison)] == [
+        Reason.MALFORMED_JSON,
+        Reason.INSTANCE_FIELD_MISSING,
+        Reason.INSTANCE_FIELD_MISSING,
+    ]
