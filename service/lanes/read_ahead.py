@@ -15,6 +15,7 @@ from service.lanes.read_records import ReadRecords
 from service.lanes.reading import read_records
 from service.lanes.requests_consumer import Polled
 from service.lanes.topic_guard import TopicGuard
+from service.messages import source_records
 from service.records import SourceRecord, SourceRecords
 
 
@@ -82,10 +83,11 @@ class ReadAhead:
         self._thread.shutdown(cancel_futures=True)
 
     def _read(self, polled: Polled, lanes: Mapping[int, Lane]) -> ReadPoll:
-        fault = self._guard.fault() if polled.records or polled.gone else None
+        fault = self._guard.fault() if polled.messages or polled.gone else None
         batches: list[ReadBatch] = []
         if fault is None:
-            mine = {partition: records for partition, records in polled.records.items() if partition in lanes}
+            polled_records = source_records(polled.messages)
+            mine = {partition: records for partition, records in polled_records.items() if partition in lanes}
             batches = [
                 {partition: self._read_some(records) for partition, records in batch.items()}
                 for batch in cut_batches(mine, self._batch_bytes)

@@ -12,8 +12,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from service.lanes.committed import Committed
 from service.lanes.membership import Membership
-from service.messages import source_records
-from service.records import SourceRecords
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -43,13 +41,13 @@ class Polled:
     """What one poll brought.
 
     Attributes:
-        records: by partition, in offset order.
+        messages: the records, those of a partition in offset order.
         ends: partitions read up to their end, and that offset; markers of transactions count in it.
         gone: partitions whose log does not hold the offset that was to be read.
         full: it brought as many records as one poll may: there are more, most likely.
     """
 
-    records: dict[int, SourceRecords] = field(default_factory=dict)
+    messages: Sequence[Message] = ()
     ends: dict[int, int] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
     full: bool = False
@@ -102,7 +100,7 @@ class RequestsConsumer:
         messages = self.client.consume(self._records, self._seconds)
         events = [message for message in messages if message.error() is not None]
         records = [message for message in messages if message.error() is None] if events else messages
-        polled = Polled(source_records(records), full=len(messages) == self._records)
+        polled = Polled(records, full=len(messages) == self._records)
         for event in events:
             _note_event(event, polled)
         return polled

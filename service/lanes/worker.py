@@ -149,7 +149,7 @@ class LanesWorker:
                 waiting = coming if polled.full else None
                 if waiting is None:
                     self._handle(coming.result())
-                self._look_around(idle=not polled.records)
+                self._look_around(idle=not polled.messages)
             self._batches.settle()
         except BaseException:
             self._seats.clear()  # a lane may be ahead of what is committed

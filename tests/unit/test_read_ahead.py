@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
 from litehit.registration import Registration
 from litehit.registry import Registry
@@ -34,6 +35,21 @@ def source(partition: int, offset: int) -> SourceRecord:
 RECORDS = {partition: SourceRecords.of([source(partition, offset) for offset in range(40)]) for partition in (0, 1)}
 
 
+def messages(*partitions: int) -> list[Message]:
+    return [
+        Message(
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key,
+            value=record.value,
+            timestamp=(TIMESTAMP_CREATE_TIME, record.timestamp_ms or 0),
+        )
+        for partition in partitions
+        for record in RECORDS[partition]
+    ]
+
+
 @pytest.fixture
 def lanes(tmp_path: Path) -> dict[int, Lane]:
     known: Registry = harness.registry(tmp_path)
@@ -49,13 +65,13 @@ def ahead() -> Iterator[ReadAhead]:
 
 def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lanes: dict[int, Lane]) -> None:
     del lanes[1]
-    read = ahead.begin(Polled(RECORDS, {0: 50, 1: 60}, [1]), lanes).result()
+    read = ahead.begin(Polled(messages(0, 1), {0: 50, 1: 60}, [1]), lanes).result()
     assert (read.fault, read.ends, read.gone, read.lanes) == (None, {0: 50, 1: 60}, [1], lanes)
     (batch,) = read.batches
     assert list(batch) == [0]
     records = batch[0]
     assert not isinstance(records, ReadFailure)
-    assert records.sources == RECORDS[0]
+    assert list(records.sources) == list(RECORDS[0])
     assert list(records.requests.columns.trace_ids) == [request.trace_id for request in REQUESTS]
     assert list(records.others) == []
 
@@ -63,7 +79,7 @@ def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lan
 def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None:
     size = len(RECORDS[0][0].value or b"") * 10
     ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), size)
-    read = ahead.begin(Polled(RECORDS), lanes).result()
+    read = ahead.begin(Polled(messages(0, 1)), lanes).result()
     ahead.close()
     assert len(read.batches) > 4
     for partition, records in RECORDS.items():
@@ -82,9 +98,9 @@ def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[i
 
     broken = True
     ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), TopicFormats(Broken(), {}), 2**20)
-    read = ahead.begin(Polled({1: RECORDS[1]}), lanes).result()
+    read = ahead.begin(Polled(messages(1)), lanes).result()
     broken = False
-    whole = ahead.begin(Polled({1: RECORDS[1]}), lanes).result()
+    whole = ahead.begin(Polled(messages(1)), lanes).result()
     ahead.close()
     failure = read.batches[0][1]
     assert isinstance(failure, ReadFailure)
@@ -105,7 +121,7 @@ def test_nothing_is_read_of_a_topic_that_is_another_now(
 
     monkeypatch.setattr(TopicGuard, "fault", fault)
     ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), 2**20)
-    read = ahead.begin(Polled(RECORDS), lanes).result()
+    read = ahead.begin(Polled(messages(0, 1)), lanes).result()
     assert (read.fault, list(read.batches)) == ("the topic was recreated", [])
     assert ahead.begin(Polled(), lanes).result().fault is None  # an empty poll needs no answer
     ahead.close()
