@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litehit.curves import Int64Array
-from litehit.intrinsics import store_word, trailing_zeros
+from litehit.intrinsics import load_word, store_word, trailing_zeros
 from litehit.jit import kernel
 from litehit.recency import Integer
 
@@ -20,6 +20,7 @@ MOST_DIGITS = 20
 """Characters of an int64 in decimal, its sign included."""
 
 _MINUS, _COMMA = b"-,"
+_WORD_BYTES = 8
 _EIGHT_DIGITS = np.uint64(10**8)  # what is less has at most so many
 _ZEROS = np.uint64(int("30" * 8, 16))
 _LAST_DIGIT = np.uint64(1 << 56)
@@ -124,9 +125,14 @@ def _digits(value: np.uint64) -> np.uint64:
 @kernel()
 def put_text(out: Bytes, at: Integer, text: Bytes, low: Integer, high: Integer) -> Integer:
     """Write `text[low:high]`; where the next character goes."""
-    for i in range(low, high):
-        out[at] = text[i]
+    while high - low >= _WORD_BYTES:
+        store_word(out, at, load_word(text, low))
+        at += _WORD_BYTES
+        low += _WORD_BYTES
+    while low < high:
+        out[at] = text[low]
         at += 1
+        low += 1
     return at
 
 
