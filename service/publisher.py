@@ -15,6 +15,9 @@ from service.settings import Settings
 
 _EMBEDDED_WINDOW_BYTES = 2 * 2**20
 
+_WAITING_KILOBYTES = 64 * 2**10
+"""Of records that the broker has not taken yet; a file is read much faster than a slow one takes them."""
+
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
 _AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
@@ -58,6 +61,7 @@ class Publisher:
                     "partitioner": "murmur2_random",
                     "linger.ms": 20,
                     "message.max.bytes": MAX_RECORD_BYTES,
+                    "queue.buffering.max.kbytes": _WAITING_KILOBYTES,
                     "log_level": 2,
                     "on_delivery": self._delivered,
                     # A report of each record costs as much as the sending; only the window has to know their offsets.

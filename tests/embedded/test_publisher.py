@@ -104,3 +104,13 @@ def test_a_record_that_does_not_arrive_is_told(tmp_path: Path, window_bytes: int
     publisher.send([("one", b"12", {})])
     with pytest.raises(PublishError, match=r"refused a record of 2 bytes: .*timed out"):
         publisher.finish()
+
+
+def test_what_waits_for_the_broker_is_bounded(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(Settings(embedded=True, kafka={"message.timeout.ms": "500"}), broker.bootstrap)
+    coming = iter(range(1_000))
+    value = bytes(2**20)
+    with pytest.raises(PublishError, match="timed out"):
+        publisher.send(("one", value, {}) for _ in coming)
+    assert next(coming) < 100
