@@ -4,8 +4,9 @@ Run: `python -m benchmarks.parsing [--requests N] [--json]`. One column for shor
 ids), and one for long ones (some 1,800). Each parser is used at its best, up to what a Python user would go on with:
 orjson's and json's dictionaries; msgspec's typed structure; of pysimdjson the integers, and the ids as an array. They
 have the lines in memory. `replay` reads the file and writes the facts file, with all cores; `publish` makes of each
-line the request event that it would send, for a producer that only steps over them. All are measured in turns, and the least of the rounds counts.
-`replay_over_parser` is the speed of `replay` over that of the fastest parser; `publish_over_parser` likewise.
+line the request event that it would send, for a producer that only steps over them. All are measured in turns, and the
+least of the rounds counts. `replay_over_parser` is the speed of `replay` over that of the fastest parser;
+`publish_over_parser` likewise.
 """
 
 from __future__ import annotations

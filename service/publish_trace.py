@@ -1,4 +1,4 @@
-"""Sending a trace to the requests topic, record by record, in its order."""
+"""Sending a trace to the requests topic, in its order."""
 
 from __future__ import annotations
 
