@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ def replay(
         atomic_file(path) as sink,
         ThreadPoolExecutor(1, "litehit-replay-writer") as writer,
         ThreadPoolExecutor(options.workers, "litehit-replay") as pool,
-        closing(read_ahead(_readable(windows, source), read, pool, options.workers, stop)) as coming,
+        closing(read_ahead(windows, read, pool, options.workers, stop)) as coming,
     ):
         write_header(sink)
         written: Future[None] | None = None
@@ -140,18 +140,6 @@ def replay(
         if not run.facts:
             raise TraceError(source, None, f"none of its {run.lines} lines is a request; is it of another format?")
     return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
-
-
-def _readable(windows: Iterable[Window], source: str) -> Iterator[Window]:
-    done = 0
-    try:
-        for window in windows:
-            yield window
-            done += len(window.numbers)
-    except OSError as error:
-        raise TraceError(
-            source, None, f"cannot be read beyond line {done} ({error}); see that the file is whole"
-        ) from None
 
 
 @dataclass(slots=True)

@@ -13,6 +13,8 @@ from litehit.errors import OptionError, TraceError
 from litehit.time_units import NS_PER_S
 from litehit.window import Window
 from litehit.windows_ahead import read_ahead
+from service.counted import counted
+from service.errors import PublishError
 from service.format_names import FormatName
 from service.formats.trace_format import TraceFormat
 from service.outgoing import OutgoingForm, OutgoingRecord
@@ -89,7 +91,8 @@ def publish_trace(
         stop: ends the waiting for windows, also in another thread; called where no more are wanted.
 
     Raises:
-        TraceError: the first line is not of the format.
+        TraceError: the first line is not of the format, or there is none.
+        PublishError: the trace can't be read to its end; says how much of it was sent.
         OptionError: speed is not a positive number, or raw and binary are both asked for.
     """
     if speed is not None and not 0 < speed < float("inf"):
@@ -106,7 +109,20 @@ def publish_trace(
         closing(read_ahead(arrived, lambda window: form.of(*window), pool, _READERS, stop)) as coming,
     ):
         # Of a limit's records none is waited for beyond the last.
-        while (left := None if limit is None else limit - sent) != 0 and (outgoing := next(coming, None)) is not None:
+        while (left := None if limit is None else limit - sent) != 0:
+            try:
+                outgoing = next(coming, None)
+            except (TraceError, OSError) as error:
+                if not sent:
+                    raise
+                raise PublishError(
+                    f"{error}; {counted(sink.finish(), 'record')} before that are in the topic: mend the file, and "
+                    f"publish it into a new store or only what follows them, or they count twice"
+                ) from error
+            if outgoing is None:
+                if not sent:
+                    raise TraceError(source, None, "holds no record to publish; see that it is the right file")
+                break
             if left is not None:
                 outgoing = outgoing.first(left)
             if outgoing.refused:

@@ -11,11 +11,13 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from litehit.errors import TraceError
 from litehit.window import WINDOW_BYTES, Window, records_in
 from service.standard_input import StandardInput
 
 STANDARD_INPUT = "-"
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 
 
 class TraceFile:
@@ -37,7 +39,7 @@ class TraceFile:
             self._raw: BinaryIO | None = None
             standard_input = self._opened.enter_context(closing(StandardInput()))
             self.stop = standard_input.stop
-            self._windows = _windows(standard_input.read)
+            self._windows = _windows(name, standard_input.read)
             return
         path = Path(name)
         self.size = path.stat().st_size
@@ -45,7 +47,7 @@ class TraceFile:
         read: Callable[[int], bytes] = raw.read
         if compression := _COMPRESSION.get(path.suffix):
             read = self._opened.enter_context(pa.CompressedInputStream(raw, compression)).read
-        self._windows = _windows(read)
+        self._windows = _windows(name, read)
 
     def __enter__(self) -> TraceFile:
         return self
@@ -59,11 +61,15 @@ class TraceFile:
         return (line for window in self.windows() for _, line in window.records())
 
     def windows(self) -> Iterator[Window]:
-        """The lines in windows, numbered from 1. Memory: a window."""
+        """The lines in windows, numbered from 1. Memory: a window.
+
+        Raises:
+            TraceError: while they are iterated: the file can't be read on, or is compressed and is not named so.
+        """
         return self._windows
 
     def peek(self, count: int) -> list[bytes]:
-        """The next lines, at most so many; they are still to be iterated."""
+        """The next lines, at most so many; they are still to be iterated. Errors are those of `windows`."""
         read: list[Window] = []
         lines: list[bytes] = []
         while len(lines) < count and (window := next(self._windows, None)) is not None:
@@ -77,10 +83,20 @@ class TraceFile:
         return 0 if self._raw is None else self._raw.tell()
 
 
-def _windows(read: Callable[[int], bytes]) -> Iterator[Window]:
+def _windows(name: str, read: Callable[[int], bytes]) -> Iterator[Window]:
     first = 1
     begun: list[bytes | memoryview] = []  # of a line
-    while data := read(WINDOW_BYTES):
+    while True:
+        try:
+            data = read(WINDOW_BYTES)
+        except OSError as error:
+            raise TraceError(
+                name, None, f"cannot be read beyond line {first - 1} ({error}); see that the file is whole"
+            ) from None
+        if not data:
+            break
+        if first == 1 and not begun:
+            _refuse_compressed(name, data)
         end = data.rfind(b"\n") + 1
         if not end:
             begun.append(data)
@@ -92,3 +108,15 @@ def _windows(read: Callable[[int], bytes]) -> Iterator[Window]:
         first += lines
     if rest := b"".join(begun):
         yield Window(rest + b"\n", range(first, first + 1))
+
+
+def _refuse_compressed(name: str, data: bytes) -> None:
+    for suffix, magic in _MAGIC.items():
+        if data.startswith(magic):
+            compression = _COMPRESSION[suffix]
+            remedy = (
+                f"decompress it first ({compression} -dc)"
+                if name == STANDARD_INPUT
+                else f"name it so that it ends in {suffix}, or decompress it"
+            )
+            raise TraceError(name, None, f"is compressed with {compression}; {remedy}")

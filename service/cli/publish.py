@@ -50,6 +50,7 @@ def publish(
 ) -> None:
     """Send a trace to the requests topic, with a progress bar, or a line now and then where no terminal is."""
     from service.cli.progress import progress
+    from service.counted import counted
     from service.publish_trace import publish_trace
     from service.publisher import Publisher, embedded_window_bytes
     from service.trace_source import open_trace
@@ -82,10 +83,11 @@ def publish(
             progress=lambda records: meter(records, opened.position() if limit is None else records),
             stop=opened.stop,
         )
-    typer.echo(f"published {published.records} records to {settings.requests_topic}{put_in_order(opened)}")
+    typer.echo(f"published {counted(published.records, 'record')} to {settings.requests_topic}{put_in_order(opened)}")
     if published.unreadable:
-        typer.echo(
-            f"warning: {published.unreadable} of them are not of format {opened.trace_format.name} and will be dead "
-            f"letters; the first: {published.first_problem}",
-            err=True,
+        what = (
+            f"1 of them is not of format {opened.trace_format.name} and will be a dead letter"
+            if published.unreadable == 1
+            else f"{published.unreadable} of them are not of format {opened.trace_format.name} and will be dead letters"
         )
+        typer.echo(f"warning: {what}; the first: {published.first_problem}", err=True)

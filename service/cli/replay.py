@@ -51,6 +51,7 @@ def replay(
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_windows
     from service.cli.progress import progress
+    from service.counted import counted
     from service.formats.window_reader import window_reader
     from service.trace_source import open_trace
 
@@ -85,4 +86,8 @@ def replay(
             progress=lambda done: meter(done, opened.position()),
             stop=opened.stop,
         )
-    typer.echo(f"wrote {summary.facts} facts of {summary.requests} requests to {summary.path}{put_in_order(opened)}")
+    ignored = f"; {summary.ignored} ignored (write events or repeats)" if summary.ignored else ""
+    typer.echo(
+        f"wrote {counted(summary.facts, 'fact')} of {counted(summary.requests, 'request')} to {summary.path}"
+        f"{put_in_order(opened)}{ignored}"
+    )

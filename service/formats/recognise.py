@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ def recognise(source: str, lines: Sequence[bytes]) -> FormatName:
 
     Args:
         source: name of the file, for errors.
-        lines: its first ones.
+        lines: its first `FIRST_LINES`, or all.
 
     Raises:
         TraceError: a line is of no format that is known, or the lines could be of two.
@@ -72,11 +73,15 @@ def recognise(source: str, lines: Sequence[bytes]) -> FormatName:
         try:
             found = _formats_of(read_object(line))
         except FormatError as error:
-            raise TraceError(source, number, f"{error}; or name the format (--format)") from None
+            # No format has such a mark.
+            other = "" if line.startswith(BOM_UTF8) else "; or name the format (--format)"
+            raise TraceError(source, number, f"{error}{other}") from None
         if not left & found:
             raise TraceError(source, number, _no_format(found))
         left &= found
         looked_at += 1
+    if not looked_at and len(lines) < FIRST_LINES:
+        raise TraceError(source, None, "holds no record; see that it is the right file")
     if not looked_at:
         raise TraceError(source, None, f"has no record in its first {len(lines)} lines; name the format (--format)")
     if len(left) > 1:

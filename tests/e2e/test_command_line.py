@@ -70,6 +70,14 @@ def test_replay_and_query_the_worked_example(folder: Path) -> None:
     assert summaries(lines)[""]["total_input_tokens"] == 54
 
 
+def test_replay_tells_what_it_ignored(folder: Path) -> None:
+    where = ("--format", "native", "--registry", folder / "registry.yaml", "--out", folder)
+    trace = (TRACE.splitlines()[0] + '\n{"type": "write"}\n').encode()
+    told = litehit("replay", "-", *where, stdin=trace).stdout
+    assert told.startswith(b"wrote 1 fact of 1 request to ")
+    assert told.endswith(b"; 1 ignored (write events or repeats)\n")
+
+
 def test_query_writes_a_file_or_standard_output_alike(folder: Path) -> None:
     where = ("--format", "native", "--registry", folder / "registry.yaml", "--out", folder)
     litehit("replay", "-", *where, stdin=TRACE.encode())

@@ -12,6 +12,7 @@ import pytest
 from litehit.errors import OptionError, TraceError
 from litehit.window import Window, windows_of
 from service import formats
+from service.errors import PublishError
 from service.format_names import FormatName
 from service.formats.base import RecordContext
 from service.outgoing import Headers, OutgoingRecord
@@ -193,3 +194,25 @@ def test_the_pace_is_the_traces_divided(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_speed_that_is_none(speed: float) -> None:
     with pytest.raises(OptionError, match="speed"):
         publish([], "mooncake", speed=speed)
+
+
+@pytest.mark.parametrize("error", [TraceError("trace.jsonl", None, "is torn"), OSError("is torn")])
+def test_a_trace_that_breaks_off_is_told_with_what_was_sent(error: Exception) -> None:
+    def broken(count: int) -> Iterator[Window]:
+        yield from windows_of(((number, mooncake(0, 5, [1])) for number in range(count)), 1)
+        raise error
+
+    publisher = FakePublisher()
+    words = "is torn; 3 records before that are in the topic: mend the file, and publish it into a new store or only"
+    with pytest.raises(PublishError, match=words):
+        publish_trace(broken(3), publisher, formats.get("mooncake"), source="trace.jsonl", instance_id="a")
+    assert len(publisher.sent) == 3
+    with pytest.raises(type(error), match=r"is torn$"):
+        publish_trace(broken(0), publisher, formats.get("mooncake"), source="trace.jsonl", instance_id="a")
+
+
+@pytest.mark.parametrize("lines", [[], [b"", b" "]])
+def test_a_trace_without_records_fails(lines: list[bytes]) -> None:
+    with pytest.raises(TraceError, match=r"^trace\.jsonl: holds no record to publish; see that it is the right file$"):
+        publish(lines, "native")
+    assert publish(lines, "native", limit=0)[1] == Published(0, 0, None)

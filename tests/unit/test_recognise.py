@@ -64,7 +64,10 @@ def test_two_it_could_be_are_named() -> None:
     [
         ([b'{"a": 1}'], r"x: line 1: is of no format that is known \(native, tair, .*\); see that the file is a trace"),
         ([b"a,b,c"], r"x: line 1: the record is not valid JSON .* or name the format"),
-        ([b"", b" "], "has no record in its first 2 lines; name the format"),
+        ([b"", b" "] * 4, "has no record in its first 8 lines; name the format"),
+        ([b"", b" "], "x: holds no record; see that it is the right file$"),
+        ([], "x: holds no record; see that it is the right file$"),
+        ([b"\xef\xbb\xbf{}"], r"x: line 1: the record begins with a byte order mark; .* \(a file: save it so\)$"),
         (
             encode({"prefix_block_hashes": []}, {"type": "get", "keys": []}),
             "line 2: is of format tair, but the lines before are not",

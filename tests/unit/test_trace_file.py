@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from litehit.errors import TraceError
 from service.trace_file import TraceFile
 
 LINES = [b'{"a": 1}', b"", b"second " + b"x" * 100_000, b"no end of line"]
@@ -46,8 +47,25 @@ def test_an_absent_file_is_named() -> None:
         TraceFile("nowhere.jsonl")
 
 
-def test_a_torn_gzip_file_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lines", "told"), [(0, 0), (300_000, 299_593)])
+def test_a_torn_gzip_file_is_an_error_with_its_name_and_last_line(tmp_path: Path, lines: int, told: int) -> None:
     path = tmp_path / "trace.jsonl.gz"
-    path.write_bytes(pa.compress(CONTENT, codec="gzip", asbytes=True)[:50])
-    with TraceFile(str(path)) as trace, pytest.raises(OSError, match="Truncated"):
+    path.write_bytes(pa.compress(b"a line\n" * lines + CONTENT, codec="gzip", asbytes=True)[:-9])
+    words = rf"trace\.jsonl\.gz: cannot be read beyond line {told} \(.*Truncated.*\); see that the file is whole"
+    with TraceFile(str(path)) as trace, pytest.raises(TraceError, match=words):
+        list(trace)
+
+
+@pytest.mark.parametrize(("suffix", "compression"), [(".gz", "gzip"), (".zst", "zstd")])
+def test_a_compressed_file_that_is_not_named_so_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, compression: str
+) -> None:
+    content = pa.compress(CONTENT, codec=compression, asbytes=True)
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(content)
+    words = rf"trace\.jsonl: is compressed with {compression}; name it so that it ends in \{suffix}, or decompress it"
+    with TraceFile(str(path)) as trace, pytest.raises(TraceError, match=words):
+        trace.peek(8)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    with TraceFile("-") as trace, pytest.raises(TraceError, match=rf"decompress it first \({compression} -dc\)"):
         list(trace)
