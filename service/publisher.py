@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from service.counted import counted
 from service.errors import PublishError
 from service.lag_window import LagWindow
 from service.outgoing import OutgoingRecord
@@ -120,7 +121,7 @@ class Publisher:
         self._poll(0)
         if left:
             raise PublishError(
-                f"{self._topic} took {self._sent - left} records, and not the other {left} within "
+                f"{self._topic} took {counted(self._sent - left, 'record')}, and not the other {left} within "
                 f"{_FLUSH_SECONDS:.0f} s; {_AGAIN}"
             )
         return self._sent
@@ -151,6 +152,6 @@ class Publisher:
             committed = self._group.committed(asked, timeout=_TIMEOUT_SECONDS)
         except KafkaException as error:
             raise PublishError(
-                f"the broker took {self._arrived} records and then did not answer ({error.args[0].str()}); {_AGAIN}"
+                f"the broker took {counted(self._arrived, 'record')} and then did not answer ({error.args[0].str()}); {_AGAIN}"
             ) from error
         return {found.partition: found.offset for found in committed}

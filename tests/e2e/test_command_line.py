@@ -179,7 +179,7 @@ def test_a_registry_is_asked_for_with_an_example_that_loads(folder: Path) -> Non
     (folder / "example.yaml").write_text(example, encoding="utf-8")
     where = ("--format", "native", "--registry", folder / "example.yaml", "--instance", "any", "--out", folder)
     trace = b'{"type":"request","timestamp_ns":1,"block_keys":[1],"input_token_len":600}'
-    assert b"wrote 1 facts" in litehit("replay", "-", *where, stdin=trace).stdout
+    assert b"wrote 1 fact of" in litehit("replay", "-", *where, stdin=trace).stdout
 
 
 @pytest.mark.parametrize("option", [["--registry", "absent.yaml"], []])

@@ -85,7 +85,7 @@ def test_a_broker_that_stops_answering_is_told_with_what_it_took(
         publisher.send([("one", b"more than the window", {})])
         assert publisher.finish() == 1
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
-    with pytest.raises(PublishError, match=r"took 1 records and then did not answer .* publish again"):
+    with pytest.raises(PublishError, match=r"took 1 record and then did not answer .* publish again"):
         publisher.send([("one", b"2", {})])
 
 
