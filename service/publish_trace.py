@@ -13,14 +13,17 @@ from litehit.errors import OptionError, TraceError
 from litehit.time_units import NS_PER_S
 from litehit.window import Window
 from litehit.windows_ahead import read_ahead
+from schemas.dead_letter import Reason
 from service.counted import counted
 from service.errors import PublishError
 from service.format_names import FormatName
+from service.formats.base import PlacedError
 from service.formats.trace_format import TraceFormat
 from service.outgoing import OutgoingForm, OutgoingRecord
 
 _READERS = 2  # threads; the sending has a core's work of its own
 _TOGETHER = 100  # records that a sink is given at once
+_NO_INSTANCE = frozenset({Reason.INSTANCE_MISSING, Reason.INSTANCE_FIELD_MISSING})
 
 
 class RecordSink(Protocol):
@@ -43,7 +46,7 @@ class Published:
     Attributes:
         records: records that the topic has taken.
         unreadable: how many of them are not of the format and will be dead letters.
-        first_problem: the first of those, with its line; None where there is none.
+        first_problem: the first of those, with its place; None where there is none.
     """
 
     records: int
@@ -127,10 +130,13 @@ def publish_trace(
                 outgoing = outgoing.first(left)
             if outgoing.refused:
                 row, number, why = outgoing.refused[0]
+                line = None if isinstance(why, PlacedError) else number
                 if sent + row == 0:
-                    raise TraceError(source, number, f"{why}; is it of format {trace_format.name}?")
+                    # A record that names no instance may well be of the format.
+                    remedy = "" if why.reason in _NO_INSTANCE else f"; is it of format {trace_format.name}?"
+                    raise TraceError(source, line, f"{why}{remedy}")
                 unreadable += len(outgoing.refused)
-                first_problem = first_problem or f"line {number}: {why}"
+                first_problem = first_problem or (str(why) if line is None else f"line {line}: {why}")
             for first in range(0, len(outgoing.values), together):
                 due_ns = outgoing.times_ns[first]
                 if pace is not None and due_ns is not None:

@@ -152,6 +152,7 @@ class Publisher:
             committed = self._group.committed(asked, timeout=_TIMEOUT_SECONDS)
         except KafkaException as error:
             raise PublishError(
-                f"the broker took {counted(self._arrived, 'record')} and then did not answer ({error.args[0].str()}); {_AGAIN}"
+                f"the broker took {counted(self._arrived, 'record')} and then did not answer "
+                f"({error.args[0].str()}); {_AGAIN}"
             ) from error
         return {found.partition: found.offset for found in committed}

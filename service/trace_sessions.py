@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from litehit.errors import TraceError
+from litehit.request import Request
 from litehit.window import Window, windows_of
-from service.formats.base import FormatError
+from service.formats.base import FormatError, PlacedError, RecordContext
 from service.formats.naming import STATED, Naming
 from service.formats.trace_format import TraceFormat
-from service.formats.weka import WekaFormat, read_session
+from service.formats.weka import SessionOfOne, WekaFormat, read_session
 from service.trace_file import STANDARD_INPUT, TraceFile
 
 _SUFFIXES = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst")
@@ -38,6 +39,7 @@ class SessionTrace:
         files: their names; each holds a session a line, or one session over any number of lines.
         opened: the first of them, where it is open already.
         naming: how the instance of a request is told.
+        go_on: a request that can't be read is one of the records, which `trace_format` refuses with its place.
 
     Attributes:
         size: bytes of all files; None for standard input.
@@ -45,9 +47,18 @@ class SessionTrace:
         late: none; sessions have no order of their own.
     """
 
-    def __init__(self, files: Sequence[str], opened: TraceFile | None = None, naming: Naming = STATED) -> None:
-        self.trace_format: TraceFormat = WekaFormat(naming)
+    def __init__(
+        self,
+        files: Sequence[str],
+        opened: TraceFile | None = None,
+        naming: Naming = STATED,
+        *,
+        go_on: bool = False,
+    ) -> None:
+        self._faults: dict[int, FormatError] = {}
+        self.trace_format: TraceFormat = _SessionFormat(naming, self._faults)
         self._naming = naming
+        self._go_on = go_on
         self._files = files
         self._read = 0
         self.late = 0
@@ -70,17 +81,22 @@ class SessionTrace:
     def _in_time_order(self) -> Iterator[tuple[int, bytes]]:
         with tempfile.TemporaryFile() as kept:
             places: list[tuple[int, int, int]] = []
+            faults: dict[int, FormatError] = {}
             end = 0
-            for time, record in self._requests():
+            for time, record, fault in self._requests():
                 kept.write(record)
                 places.append((time, end, len(record)))
+                if fault is not None:
+                    faults[end] = fault
                 end += len(record)
             places.sort()
             for number, (_, start, length) in enumerate(places, 1):
+                if start in faults:
+                    self._faults[number] = faults.pop(start)
                 kept.seek(start)
                 yield number, kept.read(length)
 
-    def _requests(self) -> Iterator[tuple[int, bytes]]:
+    def _requests(self) -> Iterator[SessionOfOne]:
         seen: dict[str, str] = {}
         for file in self._files:
             with self._current or TraceFile(file) as lines:
@@ -92,11 +108,31 @@ class SessionTrace:
                             raise TraceError(
                                 file, number, f"session {session.local_id!r} is in {other} too; keep one of them"
                             )
-                        yield from session.requests
+                        for one in session.requests:
+                            yield one if one.fault is None else self._faulty(one, one.fault, file, number)
                     except FormatError as error:
                         raise TraceError(file, number, str(error)) from None
                 self._read += lines.size or 0
                 self._current = None
+
+    def _faulty(self, one: SessionOfOne, fault: FormatError, file: str, number: int | None) -> SessionOfOne:
+        if not self._go_on:
+            raise fault
+        return one._replace(fault=PlacedError(fault.reason, str(TraceError(file, number, str(fault)))))
+
+
+class _SessionFormat(WekaFormat):
+    """Refuses those requests of a trace that can't be read, by their numbers: their sentences name their places."""
+
+    def __init__(self, naming: Naming, faults: Mapping[int, FormatError]) -> None:
+        super().__init__(naming)
+        self._faults = faults
+
+    def parse(self, record: bytes, context: RecordContext) -> Request | None:
+        """See `TraceFormat.parse`."""
+        if (fault := self._faults.get(context.position)) is not None:
+            raise fault
+        return super().parse(record, context)
 
 
 def _records(lines: TraceFile) -> Iterator[tuple[int | None, bytes]]:

@@ -113,7 +113,12 @@ class LineTrace:
 
 @contextmanager
 def open_trace(
-    name: str, format_name: str, reorder_seconds: float | None = None, template: str | None = None
+    name: str,
+    format_name: str,
+    reorder_seconds: float | None = None,
+    template: str | None = None,
+    *,
+    go_on: bool = False,
 ) -> Iterator[Trace]:
     """Open a trace while the block runs.
 
@@ -122,6 +127,7 @@ def open_trace(
         format_name: of its records; `auto`: the one that the first lines are of. A folder is one of sessions.
         reorder_seconds: as in `LineTrace`; None: the format's own.
         template: of instance ids; None: records state their instance.
+        go_on: as in `SessionTrace`.
 
     Raises:
         OptionError: `reorder_seconds` is no number of seconds, the format is unknown, or the template none.
@@ -138,13 +144,13 @@ def open_trace(
     if Path(name).is_dir():
         if format_name not in {AUTO, FormatName.WEKA}:
             raise OptionError(f"{name} is a folder, and format {format_name} lies in one file; name that")
-        yield SessionTrace(session_files(name), naming=naming)
+        yield SessionTrace(session_files(name), naming=naming, go_on=go_on)
         return
     with TraceFile(name) as lines:
         known = recognise(name, lines.peek(FIRST_LINES)) if format_name == AUTO else format_name
         trace_format = formats.get(known, naming)
         if trace_format.name == FormatName.WEKA:
-            yield SessionTrace([name], lines, naming)
+            yield SessionTrace([name], lines, naming, go_on=go_on)
         else:
             window = trace_format.reorder_seconds if reorder_seconds is None else reorder_seconds
             yield LineTrace(lines, trace_format, window)

@@ -65,7 +65,7 @@ def publish(
         bootstrap_servers, window = broker_address(settings), None
     default = default_instance(instance, settings)
     with (
-        open_trace(trace, format_name, reorder, settings.instance_template) as opened,
+        open_trace(trace, format_name, reorder, settings.instance_template, go_on=True) as opened,
         progress("publishing", "records", opened.size if limit is None else limit) as meter,
     ):
         published = publish_trace(

@@ -26,6 +26,10 @@ class FormatError(InvalidRequest):
         super().__init__(message)
 
 
+class PlacedError(FormatError):
+    """A record is not of its format; the sentence names its place, which its number in the trace does not."""
+
+
 Content: TypeAlias = Request | Registration | None
 """What stands in a record: a request; a registration, where the format has any; None for a record that is recognised
 and ignored, such as a write event."""

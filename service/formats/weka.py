@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from schemas.dead_letter import Reason
 from service.formats.base import FormatError, RecordContext, shown, time_of
 from service.formats.fields import integer, key_list, read_object, text, time_ns
 from service.formats.naming import STATED, Naming
+from service.formats.number_text import NumberText
 from service.formats.trace_format import TraceFormat
 
 DEFAULT_BLOCK_SIZE_TOKENS = 64
@@ -81,10 +84,12 @@ class SessionOfOne(NamedTuple):
     Attributes:
         timestamp_ns: its time.
         record: a session that holds nothing else.
+        fault: what is wrong with it, told with its place in the session; None where it can be read.
     """
 
     timestamp_ns: int
     record: bytes
+    fault: FormatError | None
 
 
 class Session(NamedTuple):
@@ -100,14 +105,14 @@ class Session(NamedTuple):
 
 
 def read_session(record: bytes, naming: Naming = STATED) -> Session:
-    """Split a session; where a request can't be read is known only here, so that is told here.
+    """Split a session; the place of a request that can't be read is known only here, so that is told here.
 
     Args:
         record: the bytes.
         naming: what it looks at goes with each request.
 
     Raises:
-        FormatError: the record is no session; also while its requests are iterated.
+        FormatError: the record is no session, or a request has no time; also while its requests are iterated.
     """
     session = read_object(record)
     return Session(text(session, "id") if _is_local(session) else None, _sessions_of_one(session, naming))
@@ -116,12 +121,19 @@ def read_session(record: bytes, naming: Naming = STATED) -> Session:
 def _sessions_of_one(session: dict[str, Any], naming: Naming) -> Iterator[SessionOfOne]:
     own = {name: session[name] for name in ("id", "block_size", "hash_id_scope") if name in session}
     shared = naming.keep(session) | own
-    block = _block(session)
     for where, fields in _leaves(session):
         with _at(where):
             time = time_ns(fields, "t", NS_PER_S)
             if time is None:
                 raise FormatError(Reason.TIME_MISSING, "t is absent; add it")
+        kept = naming.keep(fields) | {name: fields[name] for name in ("t", "in", "hash_ids") if name in fields}
+        yield SessionOfOne(time, _written({**shared, "requests": [kept]}), _fault(session, where, fields))
+
+
+def _fault(session: dict[str, Any], where: str, fields: dict[str, Any]) -> FormatError | None:
+    try:
+        block = _block(session)
+        with _at(where):
             keys, length = len(key_list(fields, "hash_ids")), _length(fields)
             if length and keys != length // block:
                 raise FormatError(
@@ -129,11 +141,24 @@ def _sessions_of_one(session: dict[str, Any], naming: Naming) -> Iterator[Sessio
                     f"hash_ids has {keys} keys, but in = {length} has {length // block} full blocks of {block} tokens; "
                     f"send one key for each full block and none for a partial one, or state the session's block_size",
                 )
-        kept = naming.keep(fields) | {name: fields[name] for name in ("in", "hash_ids") if name in fields}
-        # The time's own text: a number with a fraction is none of json's types here.
-        text_of_one = json.dumps({**shared, "requests": [{**kept, "t": None}]}, default=str)
-        head, _, tail = text_of_one.rpartition("null")
-        yield SessionOfOne(time, f"{head}{fields['t']}{tail}".encode())
+    except FormatError as error:
+        return error
+    return None
+
+
+_MARK = uuid4().hex  # so that no text of a session is taken for it
+
+
+def _written(session: dict[str, Any]) -> bytes:
+    """As JSON, with each number as it was written: `json` itself writes no `NumberText`."""
+    numbers: list[str] = []
+
+    def mark(number: NumberText) -> str:
+        numbers.append(number.text)
+        return _MARK
+
+    head, *rest = json.dumps(session, default=mark).split(f'"{_MARK}"')
+    return "".join((head, *chain.from_iterable(zip(numbers, rest, strict=True)))).encode()
 
 
 def _length(fields: dict[str, Any]) -> int:

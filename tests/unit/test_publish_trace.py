@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +16,10 @@ from litehit.window import Window, windows_of
 from service import formats
 from service.errors import PublishError
 from service.format_names import FormatName
-from service.formats.base import RecordContext
+from service.formats.base import FormatError, RecordContext
 from service.outgoing import Headers, OutgoingRecord
 from service.publish_trace import Published, publish_trace
+from service.trace_source import open_trace
 
 
 class FakePublisher:
@@ -216,3 +219,34 @@ def test_a_trace_without_records_fails(lines: list[bytes]) -> None:
     with pytest.raises(TraceError, match=r"^trace\.jsonl: holds no record to publish; see that it is the right file$"):
         publish(lines, "native")
     assert publish(lines, "native", limit=0)[1] == Published(0, 0, None)
+
+
+def test_a_first_line_without_an_instance_may_be_of_the_format() -> None:
+    with pytest.raises(TraceError, match=r"^trace\.jsonl: line 1: the record names no instance_id .* or replayed$"):
+        publish([mooncake(0, 5, [1])], "mooncake")
+
+
+def test_of_sessions_what_can_be_read_goes_on(tmp_path: Path) -> None:
+    """A bad request is told with the place that it has in its file, and is no other one on the topic."""
+    requests = [{"t": time, "in": 64, "hash_ids": [f"{time:016x}"]} for time in range(4)]
+    text = json.dumps({"id": "s", "hash_id_scope": "global", "model": "m", "requests": requests})
+    text = text.replace('["0000000000000002"]', "[1000000000000e15]").replace('"t": 3, "in": 64', '"t": 3, "in": 6.4')
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json").write_text(text.replace('"s"', '"r"').replace("e15", "0").replace("6.4", "64"))
+    publisher = FakePublisher()
+    with open_trace(str(tmp_path), "auto", go_on=True) as opened:
+        published = publish_trace(
+            opened.windows(), publisher, opened.trace_format, source=str(tmp_path), instance_id="a"
+        )
+    assert (published.records, published.unreadable) == (8, 2)
+    why = f"{tmp_path}/a.json: line 1: requests[2]: hash_ids[0] = 1000000000000e15 is a float; send an integer"
+    assert (published.first_problem or "").startswith(why)
+    taken = [sent for sent, headers in zip(publisher.sent, publisher.headers, strict=True) if not headers]
+    assert len(taken) == 6
+    for headers, (_, record) in zip(publisher.headers, publisher.sent, strict=True):
+        if headers:
+            assert headers == {"litehit-format": "weka"}
+            with pytest.raises(FormatError, match=r"requests\[0\]: (hash_ids\[0\] = 1000000000000e15|in = 6\.4) is"):
+                formats.get("weka").parse(record, RecordContext("a", 0, None))
+    with pytest.raises(TraceError, match=re.escape(why)), open_trace(str(tmp_path), "auto") as strict:
+        list(strict.windows())
