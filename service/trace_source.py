@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from litehit.errors import OptionError
 from litehit.request import Request
@@ -15,7 +15,7 @@ from service import formats
 from service.format_names import AUTO, LINE_FORMATS, FormatName
 from service.formats.base import FormatError, RecordContext
 from service.formats.naming import naming_by
-from service.formats.recognise import FIRST_LINES, recognise
+from service.formats.recognise import FIRST_LINES, looks_rather_like, recognise
 from service.formats.trace_format import TraceFormat
 from service.reorder import TimeOrder
 from service.trace_file import TraceFile
@@ -119,6 +119,7 @@ def open_trace(
     template: str | None = None,
     *,
     go_on: bool = False,
+    warn: Callable[[str], Any] = lambda _: None,
 ) -> Iterator[Trace]:
     """Open a trace while the block runs.
 
@@ -128,6 +129,7 @@ def open_trace(
         reorder_seconds: as in `LineTrace`; None: the format's own.
         template: of instance ids; None: records state their instance.
         go_on: as in `SessionTrace`.
+        warn: told where the first line looks like one of another format.
 
     Raises:
         OptionError: `reorder_seconds` is no number of seconds, the format is unknown, or the template none.
@@ -149,6 +151,11 @@ def open_trace(
     with TraceFile(name) as lines:
         known = recognise(name, lines.peek(FIRST_LINES)) if format_name == AUTO else format_name
         trace_format = formats.get(known, naming)
+        if format_name != AUTO and (other := looks_rather_like(b"".join(lines.peek(1)), known)) is not None:
+            warn(
+                f"{name}: line 1 looks like {other} rather than {known}, and formats differ in the units of their "
+                f"times and in their keys; see that --format is right"
+            )
         if trace_format.name == FormatName.WEKA:
             yield SessionTrace([name], lines, naming, go_on=go_on)
         else:

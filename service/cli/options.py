@@ -166,6 +166,11 @@ def put_in_order(trace: Trace) -> str:
     return f"; {trace.late} stood after a record of a later time and were put in order" if trace.late else ""
 
 
+def warn(text: str) -> None:
+    """Tell it on stderr; the work goes on."""
+    typer.echo(f"warning: {text}", err=True)
+
+
 def settings_error(error: ValidationError) -> str:
     """One line that names each wrong setting, its value and what is allowed."""
     return "; ".join(

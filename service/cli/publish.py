@@ -21,6 +21,7 @@ from service.cli.options import (
     embedded_address,
     load_settings,
     put_in_order,
+    warn,
 )
 from service.format_names import AUTO
 
@@ -65,7 +66,7 @@ def publish(
         bootstrap_servers, window = broker_address(settings), None
     default = default_instance(instance, settings)
     with (
-        open_trace(trace, format_name, reorder, settings.instance_template, go_on=True) as opened,
+        open_trace(trace, format_name, reorder, settings.instance_template, go_on=True, warn=warn) as opened,
         progress("publishing", "records", opened.size if limit is None else limit) as meter,
     ):
         published = publish_trace(
@@ -90,4 +91,4 @@ def publish(
             if published.unreadable == 1
             else f"{published.unreadable} of them are not of format {opened.trace_format.name} and will be dead letters"
         )
-        typer.echo(f"warning: {what}; the first: {published.first_problem}", err=True)
+        warn(f"{what}; the first: {published.first_problem}")

@@ -20,6 +20,7 @@ from service.cli.options import (
     check_naming,
     load_settings,
     put_in_order,
+    warn,
 )
 from service.format_names import AUTO
 
@@ -73,7 +74,7 @@ def replay(
     )
     known = Registry.load(settings.registry)
     with (
-        open_trace(trace, format_name, reorder, settings.instance_template) as opened,
+        open_trace(trace, format_name, reorder, settings.instance_template, warn=warn) as opened,
         progress("replaying", "lines", opened.size) as meter,
     ):
         summary = replay_windows(

@@ -90,8 +90,8 @@ class Naming:
         template = "" if self._template is None else self._template.text
         raise FormatError(
             Reason.INSTANCE_FIELD_MISSING,
-            f"{_path(field, depth)} {what}, and the instance is made of it ({template}); send it, or give it a "
-            f"default: {{{field.name}|none}}",
+            f"{_path(field, depth)} {what}, and the instance is made of it ({template}); send it (publish leaves "
+            f"it out unless it has the template too, or --raw), or give it a default: {{{field.name}|none}}",
         )
 
 

@@ -52,6 +52,8 @@ SIGNS = {
 }
 """Of every format."""
 
+_EVENTS = {FormatName.NATIVE, FormatName.TAIR}  # read alike
+
 
 def recognise(source: str, lines: Sequence[bytes]) -> FormatName:
     """The format of a file.
@@ -88,6 +90,22 @@ def recognise(source: str, lines: Sequence[bytes]) -> FormatName:
         names = " or ".join(name for name in SIGNS if name in left)
         raise TraceError(source, None, f"could be of format {names}; name the one it is (--format)")
     return left.pop()
+
+
+def looks_rather_like(line: bytes, name: str) -> str | None:
+    """What other formats than the given one a line has the signs of, for a sentence; None: of none.
+
+    Args:
+        line: a record.
+        name: the format that it is said to be of.
+    """
+    try:
+        found = _formats_of(read_object(line))
+    except FormatError:  # told where it is read
+        return None
+    if name in found or (name in _EVENTS and found <= _EVENTS):
+        return None
+    return " or ".join(each for each in SIGNS if each in found) or None
 
 
 def _formats_of(record: dict[str, Any]) -> set[FormatName]:

@@ -12,8 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from litehit.errors import OptionError
+from service.format_names import LINE_FORMATS
 from service.trace_source import open_trace
 from tests.format_samples import Plain, dynamo, mooncake, weka
+
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def dynamo_lines(*times: int) -> bytes:
@@ -82,3 +85,31 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"{}")
     with pytest.raises(OptionError, match="format 'csv' is unknown"):
         numbers(path, "csv")
+
+
+@pytest.mark.parametrize("name", LINE_FORMATS)
+def test_a_file_of_its_format_is_not_warned_of(name: str) -> None:
+    path = SAMPLES / name
+    with open_trace(str(path if path.is_dir() else path.with_suffix(".jsonl")), name, warn=pytest.fail):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("sglang", "mooncake"), ("bailian", "mooncake"), ("tair", "mooncake"), ("litellm", "native")]
+)
+def test_a_file_of_another_format_is_warned_of(name: str, other: str) -> None:
+    told: list[str] = []
+    path = str(SAMPLES / f"{name}.jsonl")
+    with open_trace(path, other, warn=told.append) as trace:
+        assert trace.trace_format.name == other
+        assert next(trace.windows()).numbers[0] == 1
+    (warning,) = told
+    assert warning.startswith(f"{path}: line 1 looks like {name} rather than {other}, and formats differ in ")
+
+
+def test_where_the_first_line_says_nothing_nothing_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    for content in (b"", b"no record\n", b"{}\n", b'{"type": "get", "keys": [], "input_len": 0}\n'):
+        path.write_bytes(content)
+        with open_trace(str(path), "native", warn=pytest.fail):
+            pass
