@@ -10,9 +10,22 @@ from typer.core import TyperCommand
 
 OPTION = "--capacity-gb"
 
+
+def _capacity(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number; give binary GB, or -1 for infinite") from None
+
+
 Capacities: TypeAlias = Annotated[
     list[float],
-    typer.Option(OPTION, metavar="G...", help="Capacities in binary GB; negative is infinite, 0 and duplicates count."),
+    typer.Option(
+        OPTION,
+        metavar="G...",
+        parser=_capacity,
+        help="Capacities in binary GB; negative is infinite, 0 and duplicates count.",
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from litehit.time_units import NS_PER_MS
 from litehit.window_requests import WindowRequests
 from schemas.dead_letter import FORMAT_HEADER, INSTANCE_HEADER, Reason
 from service.formats import TopicFormats
-from service.formats.base import FormatError
+from service.formats.base import FormatError, shown
 from service.formats.contents import Contexts
 from service.formats.contents import Other as OtherContent
 from service.formats.trace_format import TraceFormat
@@ -40,7 +40,7 @@ def read_records(topic_formats: TopicFormats, records: SourceRecords) -> ReadRec
         if len(rows) < len(records):
             contents = contents.at(rows)
         requests.append(contents.requests)
-        others.extend((row, _other(other)) for row, other in contents.others)
+        others.extend((row, _with_key(_other(other), records.keys[row])) for row, other in contents.others)
     return ReadRecords(records, _merged(requests), sorted(others, key=itemgetter(0)))
 
 
@@ -117,6 +117,14 @@ def _other(read: OtherContent) -> Other:
     if read is None:
         return Ignored.WRITE
     return Poison(read.reason, str(read)) if isinstance(read, FormatError) else read
+
+
+def _with_key(other: Other, key: bytes | None) -> Other:
+    """Where a record's instance is missing that its key would have named, the sentence tells of the key too."""
+    if not (key and isinstance(other, Poison) and other.reason is Reason.INSTANCE_MISSING):
+        return other
+    # A key in UTF-8 is an instance: none is missing.
+    return Poison(other.reason, f"{other.sentence}; the record's key {shown(key)} is no UTF-8, so it names none")
 
 
 def _format(topic_formats: TopicFormats, record: SourceRecord) -> TraceFormat:

@@ -67,7 +67,7 @@ def test_what_the_publisher_told_goes_first(name: str) -> None:
     ("fields", "reason", "words"),
     [
         ({}, Reason.INSTANCE_FIELD_MISSING, "metadata is absent or null, and the instance is made of it ({metadata."),
-        ({"metadata": None}, Reason.INSTANCE_FIELD_MISSING, "send it (publish leaves it out unless it has the template"),
+        ({"metadata": None}, Reason.INSTANCE_FIELD_MISSING, "send it (publish leaves it out unless it has the t"),
         ({"metadata": {}}, Reason.INSTANCE_FIELD_MISSING, "metadata.tenant is absent or null"),
         ({"metadata": {"tenant": None}}, Reason.INSTANCE_FIELD_MISSING, "metadata.tenant is absent or null"),
         ({"metadata": {"tenant": ""}}, Reason.INSTANCE_FIELD_MISSING, "metadata.tenant is empty, and the instance"),

@@ -126,3 +126,13 @@ def test_records_of_several_formats_stand_in_their_order() -> None:
         Reason.INSTANCE_FIELD_MISSING,
         Reason.INSTANCE_FIELD_MISSING,
     ]
+
+
+def test_a_key_that_is_no_text_is_told() -> None:
+    value = b'{"type":"request","timestamp_ns":1,"block_keys":[]}'
+    records = [SourceRecord("r", 0, place, key, value, 7, ()) for place, key in enumerate((b"\xffa", None, b"\xffa"))]
+    read = read_records(formats.of_topic(FormatName.NATIVE), SourceRecords.of(records))
+    told = [other.sentence for _, other in read.others if isinstance(other, Poison)]
+    assert len(told) == 3
+    assert told[0] == told[2] == told[1] + r"; the record's key b'\xffa' is no UTF-8, so it names none"
+    assert "names no instance_id" in told[1]
