@@ -9,13 +9,16 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, 
 from schemas.block_keys import BlockKeys
 from schemas.registration import RegisterEvent
 
+ALIASES = (("keys", "block_keys"), ("input_len", "input_token_len"))
+"""Other names of fields; a record with both must say the same twice."""
+
 Int64 = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 
 
 def _tell_of_aliases(schema: dict[str, Any]) -> None:
     # pydantic's JSON Schema knows one name a field; a record with the other one must not fail it.
     properties = schema["properties"]
-    for alias, field in (("keys", "block_keys"), ("input_len", "input_token_len")):
+    for alias, field in ALIASES:
         properties[alias] = properties[field] | {"title": alias, "description": f"the same as {field}"}
     schema["required"].remove("block_keys")
     schema["anyOf"] = [{"required": ["block_keys"]}, {"required": ["keys"]}]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from litehit.curves import Int64Array
+from schemas.request import ALIASES
 from service.formats.fast_object import Member, Wanted, read_fast
 
 EVENT_MEMBERS: Wanted = {
@@ -58,6 +59,8 @@ def read_fast_event(record: bytes, wanted: Wanted = EVENT_MEMBERS) -> EventField
         return WRITE
     keys = members["block_keys"] if "block_keys" in members else members.get("keys")
     if keys is None or kind not in {"request", "get"}:
+        return None
+    if any(alias in members and field in members for alias, field in ALIASES):  # they may contradict each other
         return None
     length_field = "input_token_len" if "input_token_len" in members else "input_len"
     event = EventFields(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, from_json
 
+from litehit.curves import Int64Array
 from litehit.request import Request
+from schemas.block_keys import BlockKeyError, block_keys_array
 from schemas.dead_letter import Reason
 from schemas.registration import RegisterEvent
-from schemas.request import EVENT, WriteEvent
+from schemas.request import ALIASES, EVENT, RequestEvent, WriteEvent
 from service.formats.base import (
     Content,
     FormatError,
@@ -87,6 +91,7 @@ class NativeFormat(TraceFormat):
             raise _format_error(error.errors(include_url=False)[0]) from None
         if isinstance(event, WriteEvent | RegisterEvent):
             return event
+        _refuse_contradictions(event, from_json(record))
         return EventFields(
             event.instance_id,
             event.trace_id,
@@ -96,6 +101,30 @@ class NativeFormat(TraceFormat):
             event.trace_block_size_tokens,
             read_object(record) if self._naming.by_template else {},
         )
+
+
+def _refuse_contradictions(event: RequestEvent, stated: dict[str, Any]) -> None:
+    """Refuse a field that stands under both of its names, with a value each."""
+    for alias, field in ALIASES:
+        if alias not in stated or field not in stated:
+            continue
+        value, other = stated[field], stated[alias]
+        if isinstance(other, list) and field == "block_keys":
+            differ = not _are_keys(other, event.block_keys)
+        else:
+            differ = type(other) is int and other != value
+        if differ:
+            raise FormatError(
+                Reason.INVALID_FIELD,
+                f"{field} = {shown(value)} and {alias} = {shown(other)} contradict each other; send one of the two",
+            )
+
+
+def _are_keys(values: list[Any], keys: Int64Array) -> bool:
+    try:
+        return np.array_equal(block_keys_array(values), keys)
+    except BlockKeyError:
+        return False
 
 
 def _format_error(details: ErrorDetails) -> FormatError:

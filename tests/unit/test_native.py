@@ -4,7 +4,9 @@ import pytest
 
 from litehit.request import Request
 from schemas.dead_letter import Reason
+from service import formats
 from service.formats.base import FormatError, RecordContext
+from service.formats.contents import Contexts
 from service.formats.native import NativeFormat
 
 CONTEXT = RecordContext(instance_id="default", position=7, timestamp_ns=99)
@@ -67,3 +69,40 @@ def test_a_long_value_is_cut() -> None:
     with pytest.raises(FormatError) as caught:
         NativeFormat().parse(record, CONTEXT)
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("format_name", ["native", "tair"])
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (
+            '"block_keys":[1,2],"keys":[1]',
+            "block_keys = [1, 2] and keys = [1] contradict each other; send one of the two",
+        ),
+        ('"keys":[5],"block_keys":[]', "block_keys = [] and keys = [5] contradict"),
+        ('"block_keys":[1],"keys":[1.0]', "block_keys = [1] and keys = [1.0] contradict"),
+        (
+            '"block_keys":[],"input_token_len":5,"input_len":6',
+            "input_token_len = 5 and input_len = 6 contradict each other; send one of the two",
+        ),
+        ('"keys":[],"input_len":0,"input_token_len":16', "input_token_len = 16 and input_len = 0 contradict"),
+    ],
+)
+def test_two_names_of_a_field_that_contradict_each_other_are_told(format_name: str, members: str, words: str) -> None:
+    record = f'{{"type":"request","instance_id":"a","timestamp_ns":1,{members}}}'.encode()
+    contexts = Contexts(["a"], [0], [0], [None])
+    ((_, error),) = formats.get(format_name).parse_many([record], contexts).others
+    assert isinstance(error, FormatError)
+    assert error.reason is Reason.INVALID_FIELD
+    assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    "members",
+    ['"block_keys":[1,-1],"keys":["1",18446744073709551615],"input_token_len":5,"input_len":5', '"keys":[1,-1]'],
+)
+def test_two_names_of_a_field_may_say_the_same(members: str) -> None:
+    record = f'{{"type":"request","instance_id":"a","timestamp_ns":1,"x":NaN,{members}}}'.encode()
+    request = formats.get("native").parse(record, RecordContext(None, 0, None))
+    assert isinstance(request, Request)
+    assert request.block_keys.tolist() == [1, -1]
