@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+from litehit.curves import Int64Array
 from litehit.request import Request
-from litehit.scratch import Scratch
-from litehit.text_kernels import parts_of, texts_of
-from litehit.window_requests import NOT_STATED, WindowRequests
-from litehit.written_texts import json_strings, written_texts
+from litehit.text_kernels import Bytes, texts_of
+from litehit.window_requests import WindowRequests
+from litehit.written_texts import json_strings
 from service.event_json_kernel import most_bytes, write_events
+from service.event_writing import write_together
 
 _GLUE = texts_of(
     (
@@ -23,34 +24,20 @@ _GLUE = texts_of(
     )
 )
 
-_scratch = Scratch(np.uint8)  # for the events' text
-
 
 def events_json(requests: WindowRequests) -> list[bytes]:
     """The request event of each request, compact; the requests are trusted, not validated again."""
-    columns = requests.columns
-    instances = written_texts(requests.instances, json_strings)
-    traces = written_texts(columns.trace_ids, json_strings)
-    ids = len(traces.text) + int(np.diff(instances.bounds)[requests.instance_of].sum())
-    out = _scratch.room(most_bytes(ids, len(_GLUE.text), len(requests), len(columns.keys)))
-    ends = np.empty(len(requests), np.int64)
-    write_events(
-        out,
-        ends,
-        *_GLUE,
-        *instances,
-        requests.instance_of,
-        *traces,
-        columns.timestamps_ns,
-        columns.keys,
-        columns.offsets,
-        columns.input_token_lens,
-        requests.stated_blocks,
-        NOT_STATED,
-    )
-    return parts_of(out, ends)
+    return write_together(requests, json_strings, _most_bytes, _write, requests.columns.keys)
 
 
 def event_json(request: Request) -> bytes:
     """The request event of one request: see `events_json`."""
     return events_json(WindowRequests.from_requests((0,), (request,)))[0]
+
+
+def _most_bytes(ids: int, events: int, keys: int) -> int:
+    return most_bytes(ids, len(_GLUE.text), events, keys)
+
+
+def _write(out: Bytes, ends: Int64Array, *columns: Any) -> None:
+    write_events(out, ends, *_GLUE, *columns)
