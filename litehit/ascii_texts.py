@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from litehit.curves import Int64Array
-from litehit.jit import kernel
+from litehit.pieces import gather
 from litehit.text_kernels import Bytes, Texts
 
 
@@ -38,7 +38,7 @@ class AsciiTexts(Sequence[str]):
         bounds = np.zeros(len(firsts) + 1, np.int64)
         np.cumsum(ends - firsts, out=bounds[1:])
         out = np.empty(bounds[-1], np.uint8)
-        _gather(text, firsts, bounds, out)
+        gather(text, firsts, bounds, out)
         return cls(Texts(out, bounds))
 
     def __len__(self) -> int:
@@ -85,12 +85,3 @@ def texts_joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
     bounds = [np.zeros(1, np.int64)]
     bounds += [start + column.bounds[1:] for start, column in zip(starts.tolist(), columns, strict=False)]
     return AsciiTexts(Texts(np.concatenate([column.text for column in columns]), np.concatenate(bounds)))
-
-
-@kernel()
-def _gather(text: Bytes, firsts: Int64Array, bounds: Int64Array, out: Bytes) -> None:
-    for i in range(len(firsts)):
-        target = out[bounds[i] : bounds[i + 1]]
-        source = text[firsts[i] : firsts[i] + len(target)]
-        for at in range(len(target)):
-            target[at] = source[at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litehit.curves import Int64Array
-from litehit.jit import kernel
+from litehit.pieces import gather
 
 
 def gather_keys(keys: Int64Array, firsts: Int64Array, counts: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -22,14 +22,5 @@ def gather_keys(keys: Int64Array, firsts: Int64Array, counts: Int64Array) -> tup
     if np.array_equal(firsts, first + offsets[:-1]):
         return keys[first : first + total], offsets
     gathered = np.empty(total, np.int64)
-    _gather(keys, firsts, offsets, gathered)
+    gather(keys, firsts, offsets, gathered)
     return gathered, offsets
-
-
-@kernel()
-def _gather(keys: Int64Array, firsts: Int64Array, offsets: Int64Array, gathered: Int64Array) -> None:
-    for request in range(len(firsts)):
-        target = gathered[offsets[request] : offsets[request + 1]]
-        source = keys[firsts[request] : firsts[request] + len(target)]
-        for i in range(len(target)):  # over parts that begin at 0: the compiler makes it a copy of whole vectors
-            target[i] = source[i]
