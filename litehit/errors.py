@@ -75,12 +75,10 @@ class RoundedUpMismatch(LengthMismatch):
         super().__init__(keys, input_token_len, trace_block_size_tokens)
         self.field = field
         blocks = -(-input_token_len // trace_block_size_tokens)
-        given = (
-            f"{keys} block keys, but input_token_len" if field is None else f"{field} has {keys} keys, but input_length"
-        )
         if field is None:
-            block = f", and {_REGISTER_THE_BLOCK}"
+            given, block = f"{keys} block keys, but input_token_len", f", and {_REGISTER_THE_BLOCK}"
         else:
+            given = f"{field} has {keys} keys, but input_length"
             block = "" if block_field is None else f", or state the {block_field}"
         self.args = (
             f"{given} {input_token_len} has {blocks} blocks of {trace_block_size_tokens} tokens (rounded up); "

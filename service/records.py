@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, overload
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias, overload
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
@@ -34,7 +35,7 @@ class SourceRecord(NamedTuple):
     @property
     def source(self) -> str:
         """`<topic>/<partition>/<offset>`: the value of the header `litehit-source`."""
-        return f"{self.topic}/{self.partition}/{self.offset}"
+        return f"{_source_start(self.topic, self.partition)}{self.offset}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +78,21 @@ class SourceRecords(Sequence[SourceRecord]):
     def __getitem__(self, index: slice) -> SourceRecords: ...
 
     def __getitem__(self, index: int | slice) -> SourceRecord | SourceRecords:
-        # Written twice, as a type checker can't tell the columns' parts from their elements.
+        of: Any = itemgetter(index)  # elements or parts, which a type checker can't tell from each other
+        offsets, keys, values, times_ms = map(of, (self.offsets, self.keys, self.values, self.timestamps_ms))
+        headers = None if self.headers is None else of(self.headers)
         if isinstance(index, slice):
-            return SourceRecords(
-                self.topic,
-                self.partition,
-                self.offsets[index],
-                self.keys[index],
-                self.values[index],
-                self.timestamps_ms[index],
-                None if self.headers is None else self.headers[index],
-            )
-        return SourceRecord(
-            self.topic,
-            self.partition,
-            self.offsets[index],
-            self.keys[index],
-            self.values[index],
-            self.timestamps_ms[index],
-            () if self.headers is None else self.headers[index],
-        )
+            return SourceRecords(self.topic, self.partition, offsets, keys, values, times_ms, headers)
+        return SourceRecord(self.topic, self.partition, offsets, keys, values, times_ms, headers or ())
 
     @property
     def source_start(self) -> str:
         """What each one's `source` begins with; its offset follows."""
-        return f"{self.topic}/{self.partition}/"
+        return _source_start(self.topic, self.partition)
+
+
+def _source_start(topic: str, partition: int) -> str:
+    return f"{topic}/{partition}/"
 
 
 class OutputRecord(NamedTuple):
