@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +9,8 @@ from hypothesis import strategies as st
 from litehit.ascii_texts import AsciiTexts, texts_at, texts_joined
 from litehit.curves import FlatCurves
 from litehit.facts import FactBatch
-from litehit.facts_csv import write_rows
 from litehit.text_kernels import texts_of
+from tests.facts_written import rows_of
 
 TEXTS = st.lists(st.text(st.characters(max_codepoint=127), max_size=4), max_size=8)
 
@@ -59,9 +57,4 @@ def test_facts_with_them_are_written_as_with_the_strings(texts: list[str]) -> No
         FactBatch(ids, ["a"] * len(texts), numbers, numbers, numbers, numbers, curves) for ids in (column(texts), texts)
     )
     assert in_column.to_json() == in_list.to_json()
-    rows = []
-    for facts in (in_column, in_list):
-        sink = io.BytesIO()
-        write_rows(sink, facts)
-        rows.append(sink.getvalue())
-    assert rows[0] == rows[1]
+    assert rows_of(in_column) == rows_of(in_list)

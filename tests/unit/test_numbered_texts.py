@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from litehit.curves import FlatCurves
 from litehit.facts import FactBatch
-from litehit.facts_csv import write_rows
 from litehit.numbered_texts import NumberedTexts
 from litehit.text_kernels import texts_of
+from tests.facts_written import rows_of
 
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=10).map(lambda numbers: np.array(numbers, np.int64))
 NAMES = st.text(max_size=5)
@@ -40,12 +40,8 @@ def test_facts_with_them_are_written_as_with_the_strings(name: str) -> None:
     )
     assert numbered.to_json() == listed.to_json()
     assert [json.loads(fact)["trace_id"] for fact in numbered.to_json()] == list(listed.trace_ids)
-    rows = []
-    for facts in (numbered, listed):
-        sink = io.BytesIO()
-        write_rows(sink, facts)
-        rows.append(sink.getvalue())
-    assert rows[0] == rows[1]
-    assert [row[:2] for row in csv.reader(io.StringIO(rows[0].decode(), newline=""))] == [
+    rows = rows_of(numbered)
+    assert rows == rows_of(listed)
+    assert [row[:2] for row in csv.reader(io.StringIO(rows.decode(), newline=""))] == [
         [f"{name}-{number}", name] for number in numbers
     ]
