@@ -18,6 +18,7 @@ ServiceError
 ├── NothingToReset         a lane can't be reset to what there is not
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
+│   ├── LaneFailed         ... because of a fault of the program in one of its lanes
 │   └── Undeliverable      ... because Kafka refuses one of its records for good
 └── ProducerFailed         the producer is of no more use; the process must end
     ├── Fenced             ... because a newer process uses its transactional id
@@ -159,6 +160,22 @@ class TooManyDeadLetters(ServiceError):
 
 class BatchAborted(ServiceError):
     """A micro-batch was not handed over: the lanes in memory are ahead of the offsets and must be rebuilt."""
+
+
+class LaneFailed(BatchAborted):
+    """A fault of ours in a lane: reading its records, processing them, or rendering its facts.
+
+    Attributes:
+        partition: the lane.
+        first: topic, partition and offset of the first of the records.
+        error: what was raised.
+    """
+
+    def __init__(self, partition: int, first: str, error: Exception) -> None:
+        self.partition = partition
+        self.first = first
+        self.error = error
+        super().__init__(f"{type(error).__name__} at or after {first}: {error}")
 
 
 class Undeliverable(BatchAborted):

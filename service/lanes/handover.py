@@ -7,10 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from service.crash_points import CrashPoint, crash_point
-from service.errors import BatchAborted
+from service.errors import BatchAborted, LaneFailed
 from service.lanes.committed import Position
 from service.lanes.lane import Lane, LaneOutput
 from service.lanes.transaction import MicroBatch, Transaction
+from service.records import OutputRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,18 @@ class ProcessedBatch:
     began: float
 
     def micro_batch(self) -> MicroBatch:
-        """What goes to Kafka."""
-        outputs = [
-            record
-            for share in self.shares.values()
-            for records in (share.output.facts, share.output.dead_letters)
-            for record in records
-        ]
+        """What goes to Kafka, whose facts are rendered now.
+
+        Raises:
+            LaneFailed: facts can't be rendered.
+        """
+        outputs: list[OutputRecord] = []
+        for partition, share in self.shares.items():
+            try:
+                outputs += share.output.facts
+            except Exception as error:
+                raise LaneFailed(partition, share.output.sources[0].source, error) from error
+            outputs += share.output.dead_letters
         return MicroBatch(outputs, self.topic, {partition: share.position for partition, share in self.shares.items()})
 
 

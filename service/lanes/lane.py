@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
@@ -42,19 +43,28 @@ class LaneTargets:
     dead_letter_max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaneOutput:
     """What a batch of records became.
 
     Attributes:
-        facts: in offset order.
+        facts_topic: name of the facts topic.
+        sources: the records.
+        computed: their facts, of each engine.
         dead_letters: in offset order.
         counts: the batch's ledger.
     """
 
-    facts: tuple[OutputRecord, ...]
+    facts_topic: str
+    sources: SourceRecords
+    computed: Sequence[Computed]
     dead_letters: tuple[OutputRecord, ...]
     counts: LaneCounts
+
+    @cached_property
+    def facts(self) -> tuple[OutputRecord, ...]:
+        """In offset order; rendered when they are first asked for, in any thread: the lane may go on meanwhile."""
+        return render(self.facts_topic, self.sources, self.computed)
 
 
 @dataclass(slots=True)
@@ -137,16 +147,15 @@ class Lane:
             )
             for record, poison in ledger.poison
         )
-        rendered = render(self._targets.facts_topic, records.sources, parts)
         counts = LaneCounts(
             consumed=len(records),
             facts=ledger.with_facts,
             ignored=ledger.ignored,
             dead_letters=Counter(poison.reason for _, poison in ledger.poison),
             times_clamped=clamped,
-            fact_records=len(rendered),
+            fact_records=sum(len(part.rows) for part in parts),
         )
-        return LaneOutput(rendered, dead_letters, counts)
+        return LaneOutput(self._targets.facts_topic, records.sources, parts, dead_letters, counts)
 
     def replay(self, records: ReadRecords) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""

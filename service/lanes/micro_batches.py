@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
-from service.errors import BatchAborted, CoreChanged, TooManyDeadLetters, Undeliverable
+from service.errors import BatchAborted, CoreChanged, LaneFailed, TooManyDeadLetters, Undeliverable
 from service.lanes.committed import Position, RequestsTopic
 from service.lanes.dead_letter_log import DeadLetterLog
 from service.lanes.handover import Handover, ProcessedBatch, Share
@@ -18,7 +18,6 @@ from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.seat import Seat
 from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
-from service.records import SourceRecord
 from service.settings import Settings
 
 log = structlog.get_logger()
@@ -111,7 +110,7 @@ class MicroBatches:
         if lane is None:
             return None  # dropped when the batch before was settled, for the fault of a lane
         if isinstance(records, ReadFailure):
-            self._halt(seat, records.first, records.error)
+            self._halt(seat, LaneFailed(seat.partition, records.first.source, records.error))
             return None
         try:
             output = seat.process(records)
@@ -122,18 +121,21 @@ class MicroBatches:
             self.settle()
             self._usher.refuse(seat, error)
         except Exception as error:
-            self._halt(seat, records.sources[0], error)
+            self._halt(seat, LaneFailed(seat.partition, records.sources[0].source, error))
         else:
             if output is not None:
                 next_offset = records.sources.offsets[-1] + 1
                 return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
         return None
 
-    def _halt(self, seat: Seat, first: SourceRecord, error: Exception) -> None:
+    def _halt(self, seat: Seat, failed: LaneFailed) -> None:
         """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
         self.settle()
-        log.error("lane_failed", partition=seat.partition, first_offset=first.offset, exc_info=error)
-        self._usher.stop_seat(seat, f"{type(error).__name__} at or after {first.source}: {error}")
+        self._stop_failed(seat, failed)
+
+    def _stop_failed(self, seat: Seat, failed: LaneFailed) -> None:
+        log.error("lane_failed", partition=seat.partition, first=failed.first, exc_info=failed.error)
+        self._usher.stop_seat(seat, str(failed))
 
     def _rebuild(self, partitions: Iterable[int], error: BatchAborted) -> None:
         """After an abort the touched lanes are ahead of the offsets: none of them goes on."""
@@ -143,6 +145,8 @@ class MicroBatches:
             seat = self._seats[partition]
             if isinstance(error, Undeliverable) and error.partition == partition:
                 self._usher.stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
+            elif isinstance(error, LaneFailed) and error.partition == partition:
+                self._stop_failed(seat, error)
             else:
                 self.send_waiting(seat)
         self._usher.back_off()

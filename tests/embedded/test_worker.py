@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ from litehit.prepared import Prepared
 from schemas.dead_letter import ERROR_HEADER, SOURCE_HEADER, Reason
 from service.embedded import EmbeddedBroker
 from service.errors import BatchAborted
+from service.lanes import lane as lane_module
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.counts import Ignored
 from service.lanes.handover import Handover, Settled
 from service.lanes.lane import Lane, LaneOutput
 from service.lanes.read_records import ReadRecords
+from service.lanes.rendering import Computed, render
 from service.lanes.status import LaneState
 from service.lanes.transaction import MicroBatch
+from service.records import OutputRecord, SourceRecords
 from service.settings import Settings
 from service.topics import TopicLayout
 from tests import lanes_harness as harness
@@ -125,17 +128,30 @@ def test_the_state_of_each_lane_is_shown(broker: EmbeddedBroker, settings: Setti
     assert worker.worker.status().lanes == ()
 
 
+@pytest.mark.parametrize("where", ["engine", "rendering"])
 def test_a_fault_of_ours_stops_its_lane_only_and_commits_nothing_of_it(
-    broker: EmbeddedBroker, settings: Settings, run_worker: Run, monkeypatch: pytest.MonkeyPatch
+    broker: EmbeddedBroker, settings: Settings, run_worker: Run, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     process = InstanceEngine.process_prepared
 
-    def broken(engine: InstanceEngine, prepared: Prepared) -> object:
-        if engine.config.instance_id == "chat-a":
+    def breaks(instance_id: str) -> None:
+        if instance_id == "chat-a":
             raise TooManyBlocks(blocks=2, limit=1, request=0)
+
+    def broken_engine(engine: InstanceEngine, prepared: Prepared) -> object:
+        breaks(engine.config.instance_id)
         return process(engine, prepared)
 
-    monkeypatch.setattr(InstanceEngine, "process_prepared", broken)
+    def broken_rendering(topic: str, sources: SourceRecords, parts: Sequence[Computed]) -> tuple[OutputRecord, ...]:
+        for part in parts:
+            for instance_id in part.facts.instance_ids:
+                breaks(instance_id)
+        return render(topic, sources, parts)
+
+    if where == "engine":
+        monkeypatch.setattr(InstanceEngine, "process_prepared", broken_engine)
+    else:
+        monkeypatch.setattr(lane_module, "render", broken_rendering)
     requests = harness.make_requests(200, seed=5)
     with run_worker() as worker:
         places = harness.send(
