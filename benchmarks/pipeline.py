@@ -2,7 +2,7 @@
 
 Run: `python -m benchmarks.pipeline [--requests N] [--rounds N] [--share X] [--minutes M] [--json]`; it needs Java and
 Maven.
-All rows are measured in one run, in turns, over the same records:
+All rows are measured in one run, in turns, over the same records, each in a process of its own:
 
 - floor: a bare consumer that leaves the values untouched;
 - decode: the same, each value through the pydantic model, its keys to an array;
@@ -26,34 +26,44 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
+from multiprocessing import get_context
 from pathlib import Path
+from typing import ParamSpec
 
-import httpx
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.http_clients import FastConnection
 from benchmarks.sidecar import Sidecar, serving
 from litehit.registry import Registry
 from litehit.request import Request
 from litehit.workload import RequestColumns, WorkloadSpec, generate
 from schemas.request import EVENT
+from service.archive.open_store import open_store
 from service.event_json import event_json
 from service.event_protobuf import protobuf_event
 from service.format_names import FormatName
+from service.heap import give_back_early
+from service.lanes.worker import LanesWorker
+from service.metrics import LanesMetrics
 from service.settings import ProcessingGuarantee, Settings
 from service.topics import prepare_topics
 from tests.kafka.broker import KafkaCluster, kafka_jars
-from tests.lanes_harness import RunningWorker
+
+Arguments = ParamSpec("Arguments")
 
 PARTITIONS = 4
 PROBE = "probe"
 BINARY_TOPIC = "binary.requests"
+_CONSUME_RECORDS = 500
 _PROBE_SECONDS = 0.1  # between two probes
 _LOOK_SECONDS = 0.03  # between two looks at /query, which would else be a load of their own
-_WARM_SECONDS = 30.0  # before a probe counts
+_WARM_SECONDS = 60.0  # before a probe counts: the broker compiles what this load runs, on the same processors
 _LOST_SECONDS = 120.0  # a probe that is not counted by then never will be
 _WARM_ROUNDS = 3  # a broker that has just started compiles its own code meanwhile, on the machine's processors
 # Else what the broker has appended is written back by the operating system, each half minute at once: a gigabyte at
@@ -107,8 +117,15 @@ def produce(
     return size
 
 
-def consume_all(bootstrap: str, topic: str, use: Callable[[bytes], object]) -> float:
-    """Records a second of a bare consumer that reads a topic once; the first record starts the clock."""
+def alone(measure: Callable[Arguments, float], *arguments: Arguments.args, **named: Arguments.kwargs) -> float:
+    """Measure in a process of its own, in which nothing is left of what was measured before."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(measure, *arguments, **named).result()
+
+
+def consume_all(bootstrap: str, topic: str, *, decode: bool = False) -> float:
+    """Records a second of a bare consumer that reads a topic once, from its first full batch to its last."""
+    use = EVENT.validate_json if decode else len
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -122,38 +139,68 @@ def consume_all(bootstrap: str, topic: str, use: Callable[[bytes], object]) -> f
     )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     ended: set[int | None] = set()
-    count, begin = 0, 0.0
+    rate = Rate()
     while len(ended) < PARTITIONS:
-        for message in consumer.consume(500, 0.05):
+        messages = consumer.consume(_CONSUME_RECORDS, 0.05)
+        for message in messages:
             error = message.error()
-            if error is not None:
-                if error.code() != KafkaError._PARTITION_EOF:
-                    raise RuntimeError(error.str())
+            if error is None:
+                use(message.value() or b"")
+            elif error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
-                continue
-            begin = begin or time.perf_counter()
-            use(message.value() or b"")
-            count += 1
-    seconds = time.perf_counter() - begin
+            else:
+                raise RuntimeError(error.str())
+        rate.note(len(messages), counts=len(messages) == _CONSUME_RECORDS)  # for more it waited in vain
     consumer.close()
-    return count / seconds
+    return rate.per_second()
 
 
-def run_lanes(settings: Settings, bootstrap: str, registry: Registry, total: int) -> float:
-    """Records a second of a worker that starts cold and reads the whole topic; the first batch starts the clock."""
+def run_lanes(settings: Settings, bootstrap: str, registry: Path, total: int) -> float:
+    """Records a second of a worker that starts cold and reads the whole topic.
+
+    The last two batches are left out: nothing is processed beside them.
+    """
+    give_back_early()
     layout = prepare_topics(settings, bootstrap)
-    running = RunningWorker(settings, bootstrap, layout, registry)
+    stop = threading.Event()
+    metrics = _LanesRate(total, stop)
+    LanesWorker(settings, bootstrap, layout, Registry.load(registry), metrics, open_store(settings.store)).run(stop)
+    return metrics.rate.per_second(leave_out=2)
 
-    def handed_over() -> int:
-        return sum(lane.counts.consumed for lane in running.worker.status().lanes)
 
-    with running:
-        while not (first := handed_over()):
-            time.sleep(0.01)
-        begin = time.perf_counter()
-        while (count := handed_over()) < total:
-            time.sleep(0.01)
-        return (count - first) / (time.perf_counter() - begin)
+class Rate:
+    """Records a second, from when the first of its batches was through to when the last one was."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._marks: list[tuple[float, int]] = []
+
+    def note(self, records: int, *, counts: bool = True) -> None:
+        """So many records are through; where this does not count, the time is not that of a first or last batch."""
+        self.records += records
+        if counts:
+            self._marks.append((time.perf_counter(), self.records))
+
+    def per_second(self, leave_out: int = 0) -> float:
+        """Of all but so many of the last batches that count."""
+        (begin, before), (end, records) = self._marks[0], self._marks[-1 - leave_out]
+        return (records - before) / (end - begin)
+
+
+class _LanesRate(LanesMetrics):
+    """Stops a worker that has handed over all there is."""
+
+    def __init__(self, total: int, stop: threading.Event) -> None:
+        super().__init__(CollectorRegistry())
+        self.rate = Rate()
+        self._total = total
+        self._stop = stop
+
+    def batch(self, records: int, seconds: float) -> None:
+        super().batch(records, seconds)
+        self.rate.note(records)
+        if self.rate.records >= self._total:
+            self._stop.set()
 
 
 @contextmanager
@@ -218,7 +265,7 @@ def freshness(bootstrap: str, services: Mapping[str, Sidecar], topic: str, rate:
     counted = 0
     thread.start()
     try:
-        with httpx.Client(base_url=services["sidecar"].url) as client:
+        with closing(FastConnection(services["sidecar"].url)) as client:
             # Those of the last seconds are waited for, or only the quick ones of them would be in the figures.
             while (now := time.perf_counter()) < end or counted < bisect_left(published, end):
                 before, counted = counted, _counted(client)
@@ -256,27 +303,25 @@ def _slopes(memory: Sequence[tuple[float, Mapping[str, float]]]) -> Row:
     }
 
 
-def _counted(client: httpx.Client) -> int:
-    answer = client.get("/query", params={"capacity_gb": 8, "instance_id": PROBE})
-    return int(answer.json()["total"]["requests"]) if answer.status_code == 200 else 0
+def _counted(client: FastConnection) -> int:
+    status, body = client.get(f"/query?capacity_gb=8&instance_id={PROBE}")
+    return int(json.loads(body)["total"]["requests"]) if status == 200 else 0
 
 
-def measure_rates(
-    base: Settings, binary: Settings, bootstrap: str, registry: Registry, total: int, round_name: str
-) -> Row:
+def measure_rates(base: Settings, binary: Settings, bootstrap: str, registry: Path, total: int, round_name: str) -> Row:
     """Records a second of each row but the freshness ones, in turn."""
 
     def lanes(name: str, settings: Settings, guarantee: ProcessingGuarantee) -> float:
         group = f"{name}-{round_name}"
         changed = {"group_id": group, "transactional_id": group, "processing_guarantee": guarantee}
-        return run_lanes(settings.model_copy(update=changed), bootstrap, registry, total)
+        return alone(run_lanes, settings.model_copy(update=changed), bootstrap, registry, total)
 
     return {
-        "floor": consume_all(bootstrap, base.requests_topic, len),
-        "decode": consume_all(bootstrap, base.requests_topic, EVENT.validate_json),
+        "floor": alone(consume_all, bootstrap, base.requests_topic),
+        "decode": alone(consume_all, bootstrap, base.requests_topic, decode=True),
         "lanes": lanes("lanes", base, ProcessingGuarantee.EXACTLY_ONCE),
         "at_least_once": lanes("at_least_once", base, ProcessingGuarantee.AT_LEAST_ONCE),
-        "binary_floor": consume_all(bootstrap, BINARY_TOPIC, len),
+        "binary_floor": alone(consume_all, bootstrap, BINARY_TOPIC),
         "binary_lanes": lanes("binary", binary, ProcessingGuarantee.EXACTLY_ONCE),
     }
 
@@ -285,7 +330,6 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
     """All rows of one run."""
     registry_file = folder / "registry.yaml"
     registry_file.write_text(REGISTRY, encoding="utf-8")
-    registry = Registry.load(registry_file)
     cluster = KafkaCluster(kafka_jars(), folder / "kafka", properties=_WRITE_BACK | _KEEP)
     (folder / "kafka").mkdir()
     cluster.start()
@@ -302,13 +346,11 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Row:
         )
         prepare_topics(binary, bootstrap)
         produce(bootstrap, BINARY_TOPIC, trace, protobuf_event)
-        for topic in (base.requests_topic, BINARY_TOPIC):
-            consume_all(bootstrap, topic, len)  # warms the page cache, and librdkafka
         for attempt in range(_WARM_ROUNDS + arguments.rounds):
             # A store of its own, or the lanes would look through other groups' snapshots as they begin.
             in_store = {"store": str(folder / f"store-{attempt}")}
             own, own_binary = base.model_copy(update=in_store), binary.model_copy(update=in_store)
-            measured = measure_rates(own, own_binary, bootstrap, registry, len(trace), f"{attempt}")
+            measured = measure_rates(own, own_binary, bootstrap, registry_file, len(trace), f"{attempt}")
             shutil.rmtree(folder / f"store-{attempt}")
             if attempt >= _WARM_ROUNDS:
                 for name, rate in measured.items():
