@@ -76,12 +76,13 @@ class RoundedUpMismatch(LengthMismatch):
         self.field = field
         blocks = -(-input_token_len // trace_block_size_tokens)
         if field is None:
-            given, block = f"{keys} block keys, but input_token_len", f", and {_REGISTER_THE_BLOCK}"
+            given = f"{keys} keys, but an input of {input_token_len} tokens"
+            block = f", and {_REGISTER_THE_BLOCK}"
         else:
-            given = f"{field} has {keys} keys, but input_length"
+            given = f"{field} has {keys} keys, but input_length {input_token_len}"
             block = "" if block_field is None else f", or state the {block_field}"
         self.args = (
-            f"{given} {input_token_len} has {blocks} blocks of {trace_block_size_tokens} tokens (rounded up); "
+            f"{given} has {blocks} blocks of {trace_block_size_tokens} tokens (rounded up); "
             f"send one key for each block, the partial last one included{block}",
         )
 

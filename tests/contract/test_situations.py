@@ -135,7 +135,7 @@ SITUATIONS = {
         [line(startTime=1.5, prompt_tokens=20, prefix_block_hashes=["00000000000000aa", "1234567890123456"])] * 2,
         [(20, []), (20, [[1, 1]])],
         bad=line(startTime=1.5, prompt_tokens=20, prefix_block_hashes=["00000000000000aa"]),
-        words="1 block keys, but input_token_len 20 has 2 blocks of 16 tokens (rounded up)",
+        words="1 keys, but an input of 20 tokens has 2 blocks of 16 tokens (rounded up)",
         block=16,
         trace_block=16,
     ),

@@ -47,7 +47,7 @@ def test_the_registered_block_tells_which_keys_are_of_full_blocks() -> None:
     assert settled.at_block(BLOCK) is settled
     with pytest.raises(
         RoundedUpMismatch,
-        match=r"^2 block keys, but input_token_len 20 has 3 blocks of 8 tokens \(rounded up\); .* register the block",
+        match=r"^2 keys, but an input of 20 tokens has 3 blocks of 8 tokens \(rounded up\); .* register the block",
     ):
         request(2, 20, rounded_up=True).at_block(8)
 
