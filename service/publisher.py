@@ -52,6 +52,7 @@ class Publisher:
     def __init__(self, settings: Settings, bootstrap: str, window_bytes: int | None = None) -> None:
         self._topic = settings.requests_topic
         self._failure: str | None = None
+        self._failed = 0
         self._sent = 0
         self._arrived = 0  # counted where there is a window
         self._producer = Producer(
@@ -101,7 +102,7 @@ class Publisher:
                 except BufferError:  # librdkafka's queue is full
                     self._poll(0.1)
                 except KafkaException as error:
-                    raise PublishError(self._refused(error.args[0], len(value))) from error
+                    raise self._ended(self._refused(error.args[0], len(value))) from error
             self._sent += 1
         self._poll(0)
 
@@ -129,10 +130,18 @@ class Publisher:
     def _poll(self, seconds: float) -> None:
         self._producer.poll(seconds)
         if self._failure is not None:
-            raise PublishError(self._failure)
+            raise self._ended(self._failure)
+
+    def _ended(self, why: str) -> PublishError:
+        """What ends the publishing, with what the topic has by then: records on their way are waited for."""
+        left = self._producer.flush(_FLUSH_SECONDS)
+        taken = self._sent - self._failed - left
+        again = "" if taken == 0 else ", and count twice when all is published again into the same store"
+        return PublishError(f"{why}; of {counted(self._sent, 'record')} sent the topic has {taken}{again}")
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
+            self._failed += 1
             self._failure = self._failure or self._refused(error, len(message))
             return
         partition, offset = message.partition(), message.offset()
