@@ -4,7 +4,8 @@ Run: `python -m benchmarks.pipeline [--requests N] [--rounds N] [--share X] [--m
 Maven.
 All rows are measured in one run, in turns, over the same records, each in a process of its own:
 
-- floor: a bare consumer that leaves the values untouched;
+- floor: a bare consumer that leaves the values untouched, up to the last full batch: that a topic ends it learns by
+  waiting;
 - decode: the same, each value through the pydantic model, its keys to an array;
 - lanes: the whole worker with transactions; at_least_once: the same worker without;
 - binary_floor, binary_lanes: floor and lanes over the same requests as protobuf messages;
