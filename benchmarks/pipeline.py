@@ -19,6 +19,7 @@ All rows are measured in one run, in turns, over the same records, each in a pro
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import shutil
 import statistics
@@ -29,6 +30,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec
@@ -46,10 +48,12 @@ from litehit.request import Request
 from litehit.workload import RequestColumns, WorkloadSpec, generate
 from schemas.request import EVENT
 from service.archive.open_store import open_store
+from service.background import in_background
 from service.event_json import event_json
 from service.event_protobuf import protobuf_event
 from service.format_names import FormatName
 from service.heap import give_back_early
+from service.lanes.status import LaneState
 from service.lanes.worker import LanesWorker
 from service.metrics import LanesMetrics
 from service.settings import ProcessingGuarantee, Settings
@@ -120,12 +124,19 @@ def produce(
 
 def alone(measure: Callable[Arguments, float], *arguments: Arguments.args, **named: Arguments.kwargs) -> float:
     """Measure in a process of its own, in which nothing is left of what was measured before."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_set_up) as process:
         return process.submit(measure, *arguments, **named).result()
 
 
+def _set_up() -> None:
+    """What `litehit serve` does for its process, for every row."""
+    give_back_early()
+    gc.set_threshold(50_000)
+    gc.freeze()
+
+
 def consume_all(bootstrap: str, topic: str, *, decode: bool = False) -> float:
-    """Records a second of a bare consumer that reads a topic once, from its first full batch to its last."""
+    """Records a second of a bare consumer that reads a topic once, up to its last full batch."""
     use = EVENT.validate_json if decode else len
     consumer = Consumer(
         {
@@ -143,15 +154,19 @@ def consume_all(bootstrap: str, topic: str, *, decode: bool = False) -> float:
     rate = Rate()
     while len(ended) < PARTITIONS:
         messages = consumer.consume(_CONSUME_RECORDS, 0.05)
+        if messages:
+            rate.begin(time.perf_counter())
+        records = 0
         for message in messages:
             error = message.error()
             if error is None:
                 use(message.value() or b"")
+                records += 1
             elif error.code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
             else:
                 raise RuntimeError(error.str())
-        rate.note(len(messages), counts=len(messages) == _CONSUME_RECORDS)  # for more it waited in vain
+        rate.note(records, counts=len(messages) == _CONSUME_RECORDS)  # for more it waited in vain
     consumer.close()
     return rate.per_second()
 
@@ -161,31 +176,51 @@ def run_lanes(settings: Settings, bootstrap: str, registry: Path, total: int) ->
 
     The last two batches are left out: nothing is processed beside them.
     """
-    give_back_early()
     layout = prepare_topics(settings, bootstrap)
     stop = threading.Event()
     metrics = _LanesRate(total, stop)
-    LanesWorker(settings, bootstrap, layout, Registry.load(registry), metrics, open_store(settings.store)).run(stop)
+    worker = LanesWorker(settings, bootstrap, layout, Registry.load(registry), metrics, open_store(settings.store))
+    in_background("lanes-watch", partial(_stop_with_lane, worker, stop))
+    worker.run(stop)
     return metrics.rate.per_second(leave_out=2)
 
 
+def _stop_with_lane(worker: LanesWorker, stop: threading.Event) -> None:
+    """Stop a worker one of whose lanes does not work any more."""
+    while not stop.wait(1.0):
+        if any(lane.state is LaneState.STOPPED for lane in worker.status().lanes):
+            stop.set()
+
+
 class Rate:
-    """Records a second, from when the first of its batches was through to when the last one was."""
+    """Records a second, from when the first ones had come in to when the last batch that counts was through."""
 
     def __init__(self) -> None:
         self.records = 0
+        self._began: float | None = None
         self._marks: list[tuple[float, int]] = []
 
+    def begin(self, at: float) -> None:
+        """The first records have come in; of several calls the first counts."""
+        if self._began is None:
+            self._began = at
+
     def note(self, records: int, *, counts: bool = True) -> None:
-        """So many records are through; where this does not count, the time is not that of a first or last batch."""
+        """So many records are through."""
         self.records += records
         if counts:
             self._marks.append((time.perf_counter(), self.records))
 
     def per_second(self, leave_out: int = 0) -> float:
-        """Of all but so many of the last batches that count."""
-        (begin, before), (end, records) = self._marks[0], self._marks[-1 - leave_out]
-        return (records - before) / (end - begin)
+        """Of all but so many of the last batches that count.
+
+        Raises:
+            RuntimeError: there are no more batches than those.
+        """
+        if self._began is None or len(self._marks) <= leave_out:
+            raise RuntimeError(f"{self.records} records are too few to tell a rate, or a lane stopped")
+        end, records = self._marks[-1 - leave_out]
+        return records / (end - self._began)
 
 
 class _LanesRate(LanesMetrics):
@@ -199,6 +234,7 @@ class _LanesRate(LanesMetrics):
 
     def batch(self, records: int, seconds: float) -> None:
         super().batch(records, seconds)
+        self.rate.begin(time.perf_counter() - seconds)
         self.rate.note(records)
         if self.rate.records >= self._total:
             self._stop.set()

@@ -74,8 +74,8 @@ class MappedArray(Generic[Scalar]):
 def _mapped_bytes(size: int) -> int:
     """The length of the mapping for so many bytes, at least one page.
 
-    The kernel places on a huge page's boundary only what is some huge pages long; elsewhere it gives small pages, each
-    by a fault of its own: fifteen times the cost for the same bytes.
+    The kernel places on a huge page's boundary only what is a whole number of huge pages long; elsewhere it gives small
+    pages, each by a fault of its own: fifteen times the cost for the same bytes. At most a quarter may be in vain.
     """
-    unit = mmap.PAGESIZE if size < _HUGE_PAGE // 2 else _HUGE_PAGE
-    return max(1, -(-size // unit)) * unit
+    huge, small = (max(1, -(-size // unit)) * unit for unit in (_HUGE_PAGE, mmap.PAGESIZE))
+    return huge if huge - size <= huge // 4 else small

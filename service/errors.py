@@ -17,8 +17,8 @@ ServiceError
 ├── CoreChanged            the registry's configuration is not that of a lane's caches; the lane stops
 ├── NothingToReset         a lane can't be reset to what there is not
 ├── TooManyDeadLetters     a lane's dead letters are no single bad records; the lane stops
+├── LaneFailed             a fault of the program in a lane, which halts
 ├── BatchAborted           a micro-batch was not handed over; its lanes must be rebuilt
-│   ├── LaneFailed         ... because of a fault of the program in one of its lanes
 │   └── Undeliverable      ... because Kafka refuses one of its records for good
 └── ProducerFailed         the producer is of no more use; the process must end
     ├── Fenced             ... because a newer process uses its transactional id
@@ -158,24 +158,22 @@ class TooManyDeadLetters(ServiceError):
         )
 
 
-class BatchAborted(ServiceError):
-    """A micro-batch was not handed over: the lanes in memory are ahead of the offsets and must be rebuilt."""
-
-
-class LaneFailed(BatchAborted):
+class LaneFailed(ServiceError):
     """A fault of ours in a lane: reading its records, processing them, or rendering its facts.
 
     Attributes:
-        partition: the lane.
         first: topic, partition and offset of the first of the records.
         error: what was raised.
     """
 
-    def __init__(self, partition: int, first: str, error: Exception) -> None:
-        self.partition = partition
+    def __init__(self, first: str, error: Exception) -> None:
         self.first = first
         self.error = error
         super().__init__(f"{type(error).__name__} at or after {first}: {error}")
+
+
+class BatchAborted(ServiceError):
+    """A micro-batch was not handed over: the lanes in memory are ahead of the offsets and must be rebuilt."""
 
 
 class Undeliverable(BatchAborted):

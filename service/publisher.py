@@ -21,6 +21,7 @@ _WAITING_KILOBYTES = 64 * 2**10
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
+_NOT_TAKEN = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError._PURGE_QUEUE})
 _AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
 
 
@@ -53,6 +54,7 @@ class Publisher:
         self._topic = settings.requests_topic
         self._failure: str | None = None
         self._failed = 0
+        self._may_have_arrived = False  # of those, some: an answer that is lost says nothing
         self._sent = 0
         self._arrived = 0  # counted where there is a window
         self._producer = Producer(
@@ -134,14 +136,20 @@ class Publisher:
 
     def _ended(self, why: str) -> PublishError:
         """What ends the publishing, with what the topic has by then: records on their way are waited for."""
+        self._producer.purge(in_flight=False)  # those that would come behind the one that is missing
         left = self._producer.flush(_FLUSH_SECONDS)
+        if not self._sent:
+            return PublishError(why)
         taken = self._sent - self._failed - left
-        again = "" if taken == 0 else ", and count twice when all is published again into the same store"
-        return PublishError(f"{why}; of {counted(self._sent, 'record')} sent the topic has {taken}{again}")
+        is_sure = not left and not self._may_have_arrived
+        again = "" if is_sure and not taken else "; publish again into a new store, or they count twice"
+        has = f"the topic has {'' if is_sure else 'at least '}{taken}"
+        return PublishError(f"{why}; of {counted(self._sent, 'record')} sent {has}{again}")
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed += 1
+            self._may_have_arrived |= error.code() not in _NOT_TAKEN
             self._failure = self._failure or self._refused(error, len(message))
             return
         partition, offset = message.partition(), message.offset()

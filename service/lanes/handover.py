@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from service.crash_points import CrashPoint, crash_point
 from service.errors import BatchAborted, LaneFailed
@@ -43,20 +44,25 @@ class ProcessedBatch:
     shares: Mapping[int, Share]
     began: float
 
-    def micro_batch(self) -> MicroBatch:
-        """What goes to Kafka, whose facts are rendered now.
-
-        Raises:
-            LaneFailed: facts can't be rendered.
-        """
+    def render(self) -> _Rendered:
+        """What goes to Kafka. Of a share whose facts can't be rendered nothing does."""
         outputs: list[OutputRecord] = []
+        positions: dict[int, Position] = {}
+        failed: dict[int, LaneFailed] = {}
         for partition, share in self.shares.items():
             try:
                 outputs += share.output.facts
             except Exception as error:
-                raise LaneFailed(partition, share.output.sources[0].source, error) from error
-            outputs += share.output.dead_letters
-        return MicroBatch(outputs, self.topic, {partition: share.position for partition, share in self.shares.items()})
+                failed[partition] = LaneFailed(share.output.sources[0].source, error)
+            else:
+                outputs += share.output.dead_letters
+                positions[partition] = share.position
+        return _Rendered(MicroBatch(outputs, self.topic, positions), failed)
+
+
+class _Rendered(NamedTuple):
+    batch: MicroBatch
+    failed: Mapping[int, LaneFailed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +71,13 @@ class Settled:
 
     Attributes:
         batch: that was handed over.
-        aborted: why it was not; None where all of it is in Kafka.
+        aborted: why it was not; None where all of it is in Kafka, but for what failed.
+        failed: lanes whose facts could not be rendered, by partition; nothing of their shares was handed over.
     """
 
     batch: ProcessedBatch
-    aborted: BatchAborted | None
+    aborted: BatchAborted | None = None
+    failed: Mapping[int, LaneFailed] = field(default_factory=dict)
 
 
 class Handover:
@@ -82,7 +90,7 @@ class Handover:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="handover")
-        self._under_way: tuple[ProcessedBatch, Future[MicroBatch]] | None = None
+        self._under_way: tuple[ProcessedBatch, Future[_Rendered]] | None = None
 
     def begin(self, batch: ProcessedBatch) -> None:
         """Begin to hand over a batch; the one before must be settled."""
@@ -91,7 +99,7 @@ class Handover:
         try:
             self._transaction.prepare()
         except BatchAborted as error:
-            handed_over: Future[MicroBatch] = Future()
+            handed_over: Future[_Rendered] = Future()
             handed_over.set_exception(error)
         else:
             handed_over = self._thread.submit(self._hand_over, batch)
@@ -107,19 +115,22 @@ class Handover:
             return None
         (batch, handed_over), self._under_way = self._under_way, None
         try:
-            self._transaction.finish(handed_over.result())
+            made, failed = handed_over.result()
+            if made.positions:
+                self._transaction.finish(made)
         except BatchAborted as error:
             return Settled(batch, error)
         crash_point(CrashPoint.AFTER_COMMIT)
-        return Settled(batch, None)
+        return Settled(batch, failed=failed)
 
     def close(self) -> None:
         """End the thread; a batch that was not settled is left to the transaction's `close` and its successor."""
         self._under_way = None
         self._thread.shutdown()
 
-    def _hand_over(self, batch: ProcessedBatch) -> MicroBatch:
+    def _hand_over(self, batch: ProcessedBatch) -> _Rendered:
         crash_point(CrashPoint.BEFORE_PRODUCE)
-        made = batch.micro_batch()
-        self._transaction.hand_over(made)
-        return made
+        rendered = batch.render()
+        if rendered.batch.positions:
+            self._transaction.hand_over(rendered.batch)
+        return rendered

@@ -49,7 +49,7 @@ class LaneOutput:
 
     Attributes:
         facts_topic: name of the facts topic.
-        sources: the records.
+        sources: where the records stand.
         computed: their facts, of each engine.
         dead_letters: in offset order.
         counts: the batch's ledger.
@@ -155,7 +155,7 @@ class Lane:
             times_clamped=clamped,
             fact_records=sum(len(part.rows) for part in parts),
         )
-        return LaneOutput(self._targets.facts_topic, records.sources, parts, dead_letters, counts)
+        return LaneOutput(self._targets.facts_topic, records.sources.places(), parts, dead_letters, counts)
 
     def replay(self, records: ReadRecords) -> None:
         """`process` with the output suppressed: the cores end in the same state, nothing is rendered."""

@@ -86,12 +86,17 @@ class MicroBatches:
             return
         # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
         self._usher.succeeded()
+        for partition, failed in settled.failed.items():
+            self._stop_failed(self._seats[partition], failed)
+        consumed = 0
         for partition, share in shares.items():
+            if partition in settled.failed:
+                continue
             counts = share.output.counts
+            consumed += counts.consumed
             self._seats[partition].handed_over(counts)
             self._metrics.handed_over(partition, counts)
             self._dead_letter_log.note(share.output.dead_letters)
-        consumed = sum(share.output.counts.consumed for share in shares.values())
         self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
 
     def send_waiting(self, seat: Seat) -> None:
@@ -110,28 +115,33 @@ class MicroBatches:
         if lane is None:
             return None  # dropped when the batch before was settled, for the fault of a lane
         if isinstance(records, ReadFailure):
-            self._halt(seat, LaneFailed(seat.partition, records.first.source, records.error))
+            self._halt(seat, lane, LaneFailed(records.first.source, records.error))
             return None
         try:
             output = seat.process(records)
         except TooManyDeadLetters as error:
-            self.settle()
-            self._usher.stop_seat(seat, str(error))
+            if self._settle_and_feed(seat, lane):
+                self._usher.stop_seat(seat, str(error))
         except CoreChanged as error:
-            self.settle()
-            self._usher.refuse(seat, error)
+            if self._settle_and_feed(seat, lane):
+                self._usher.refuse(seat, error)
         except Exception as error:
-            self._halt(seat, LaneFailed(seat.partition, records.sources[0].source, error))
+            self._halt(seat, lane, LaneFailed(records.sources[0].source, error))
         else:
             if output is not None:
                 next_offset = records.sources.offsets[-1] + 1
                 return Share(lane, output, Position.of(next_offset, self._topic, seat.history))
         return None
 
-    def _halt(self, seat: Seat, failed: LaneFailed) -> None:
-        """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
+    def _settle_and_feed(self, seat: Seat, lane: Lane) -> bool:
+        """Whether a lane still is the seat's once the batch before is settled, which may have ended with its end."""
         self.settle()
-        self._stop_failed(seat, failed)
+        return self.feeds(seat.partition, lane)
+
+    def _halt(self, seat: Seat, lane: Lane, failed: LaneFailed) -> None:
+        """Whatever leaves a lane is a fault of ours, never a dead letter: this lane halts, the others go on."""
+        if self._settle_and_feed(seat, lane):
+            self._stop_failed(seat, failed)
 
     def _stop_failed(self, seat: Seat, failed: LaneFailed) -> None:
         log.error("lane_failed", partition=seat.partition, first=failed.first, exc_info=failed.error)
@@ -145,8 +155,6 @@ class MicroBatches:
             seat = self._seats[partition]
             if isinstance(error, Undeliverable) and error.partition == partition:
                 self._usher.stop_seat(seat, f"{error}; {self._remedy(error.topic)}")
-            elif isinstance(error, LaneFailed) and error.partition == partition:
-                self._stop_failed(seat, error)
             else:
                 self.send_waiting(seat)
         self._usher.back_off()

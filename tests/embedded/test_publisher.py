@@ -92,9 +92,23 @@ def test_a_broker_that_stops_answering_is_told_with_what_it_took(
 def test_a_record_that_is_too_large_is_refused_with_what_to_set(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path) as broker:
         publisher = Publisher(Settings(embedded=True), broker.bootstrap)
-        told = r"a record of 16,777,216 bytes: .*max\.message\.bytes=33554432.*; of 2 records sent the topic has 2"
+        with pytest.raises(PublishError, match=r"a record of 16,777,216 bytes: .*max\.message\.bytes=33554432.*half$"):
+            publisher.send([("one", bytes(MAX_RECORD_BYTES), {})])
+
+
+@pytest.mark.parametrize(
+    ("have_left", "told"), [(True, "; of 2 records sent the topic has 2; publish again into a new"), (False, "has 0$")]
+)
+def test_what_stands_before_a_refused_record_is_told(tmp_path: Path, have_left: bool, told: str) -> None:
+    """What has not left by then does not: the publishing will be repeated."""
+    with EmbeddedBroker(tmp_path) as broker:
+        settings = Settings(embedded=True, kafka={"linger.ms": "20" if have_left else "60000"})
+        publisher = Publisher(settings, broker.bootstrap)
+        publisher.send([("one", b"1", {}), ("two", b"2", {})])
+        if have_left:
+            assert publisher.finish() == 2
         with pytest.raises(PublishError, match=told):
-            publisher.send([("one", b"1", {}), ("two", b"2", {}), ("one", bytes(MAX_RECORD_BYTES), {})])
+            publisher.send([("one", bytes(MAX_RECORD_BYTES), {})])
 
 
 @pytest.mark.parametrize("window_bytes", [None, 2**20])
@@ -103,7 +117,9 @@ def test_a_record_that_does_not_arrive_is_told(tmp_path: Path, window_bytes: int
     with EmbeddedBroker(tmp_path) as broker:
         publisher = Publisher(settings, broker.bootstrap, window_bytes)
     publisher.send([("one", b"12", {})])
-    with pytest.raises(PublishError, match=r"a record of 2 bytes: .*timed out.*; of 1 record sent the topic has 0$"):
+    with pytest.raises(
+        PublishError, match=r"a record of 2 bytes: .*timed out.*; of 1 record sent the topic has at least 0; publish"
+    ):
         publisher.finish()
 
 

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from service.errors import BatchAborted, ProducerFailed
-from service.lanes.handover import Handover, ProcessedBatch, Settled
+from service.lanes.committed import Position, RequestsTopic
+from service.lanes.counts import LaneCounts
+from service.lanes.handover import Handover, ProcessedBatch, Settled, Share
+from service.lanes.lane import Lane, LaneOutput
+from service.lanes.rendering import Computed
 from service.lanes.transaction import MicroBatch, Transaction
+from service.records import OutputRecord, SourceRecord, SourceRecords
 
-BATCH, NEXT = ProcessedBatch("requests", {}, 1.0), ProcessedBatch("requests", {}, 2.0)
+TOPIC = RequestsTopic("requests", "generation", 4)
+
+
+def share_of(partition: int, parts: Sequence[Computed] = ()) -> Share:
+    sources = SourceRecords.of([SourceRecord("requests", partition, 7, None, None, 1)])
+    letter = OutputRecord("letters", partition, None, b"bad", (), 1)
+    output = LaneOutput("facts", sources, parts, (letter,), LaneCounts())
+    return Share(cast("Lane", None), output, Position.of(8, TOPIC, 0))
+
+
+def unrenderable(partition: int) -> Share:
+    return share_of(partition, [cast("Computed", None)])
+
+
+BATCH, NEXT = (ProcessedBatch("requests", {0: share_of(0)}, began) for began in (1.0, 2.0))
 
 
 class Commits(Transaction):
@@ -20,6 +41,7 @@ class Commits(Transaction):
     def __init__(self) -> None:
         self.ends: queue.Queue[Exception | None] = queue.Queue()
         self.topics: list[str] = []
+        self.batches: list[MicroBatch] = []
         self.threads: set[int] = set()
         self.asking: list[str] = []
         self.refusal: BatchAborted | None = None
@@ -42,6 +64,7 @@ class Commits(Transaction):
     def hand_over(self, batch: MicroBatch) -> None:
         self.threads.add(threading.get_ident())
         self.topics.append(batch.topic)
+        self.batches.append(batch)
         end = self.ends.get(timeout=60)
         if end is not None:
             raise end
@@ -102,3 +125,26 @@ def test_closing_waits_for_what_is_under_way() -> None:
     handover.close()
     assert commits.ends.empty()
     assert handover.settle() is None
+
+
+def test_of_a_share_that_can_not_be_rendered_nothing_is_handed_over() -> None:
+    commits = Commits()
+    handover = Handover(commits)
+    handover.begin(ProcessedBatch("requests", {1: share_of(1), 2: unrenderable(2), 3: share_of(3)}, 1.0))
+    commits.ends.put(None)
+    settled = handover.settle()
+    assert settled is not None
+    assert settled.aborted is None
+    assert {partition: str(failed) for partition, failed in settled.failed.items()} == {
+        2: "AttributeError at or after requests/2/7: 'NoneType' object has no attribute 'facts'"
+    }
+    (batch,) = commits.batches
+    assert [record.partition for record in batch.outputs] == list(batch.positions) == [1, 3]
+
+    handover.begin(ProcessedBatch("requests", {2: unrenderable(2)}, 1.0))
+    settled = handover.settle()
+    assert settled is not None
+    assert settled.failed.keys() == {2}
+    handover.close()
+    assert len(commits.batches) == 1
+    assert commits.asking == ["prepare", "finish", "prepare"]
