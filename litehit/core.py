@@ -170,7 +170,7 @@ class LiteHit:
         return int(self._scalars[CLAMPED])
 
     def memory_usage_bytes(self) -> int:
-        """Bytes of the arrays the core holds, whether filled or kept for growth; a third more may be mapped."""
+        """Bytes of the arrays the core holds, whether filled or kept for growth."""
         return sum(
             array.nbytes
             for array in (

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)  # Linux; its mremap is what moves the pages
-_HUGE_PAGE = 2**21  # bytes, of x86-64 and of most others
 
 
 class MappedArray(Generic[Scalar]):
@@ -49,9 +48,8 @@ class MappedArray(Generic[Scalar]):
             grown[:kept] = self.array[:kept]
             self.array = grown
             return
-        length = _mapped_bytes(size * self._dtype.itemsize)
-        # What is left out may stay mapped, and be taken in again.
-        self.array[size : length // self._dtype.itemsize] = self._dtype.type(0)
+        length = max(1, size * self._dtype.itemsize)
+        kept = min(size, len(self.array))
         self.array = np.zeros(0, self._dtype)  # the mapping can't move while an array looks at it
         if self._memory is None:
             self._memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -59,6 +57,8 @@ class MappedArray(Generic[Scalar]):
             self._move(self._memory, length)
         self._memory.madvise(_HUGE_PAGES)
         self.array = np.frombuffer(self._memory, self._dtype, size)
+        # A mapping that shrank inside a page, or grew again into one, still holds what stood there.
+        self.array[kept : kept + mmap.PAGESIZE // self._dtype.itemsize + 1] = self._dtype.type(0)
 
     @staticmethod
     def _move(memory: mmap.mmap, length: int) -> None:
@@ -69,13 +69,3 @@ class MappedArray(Generic[Scalar]):
             # by the traceback of an exception which the compiler met and handled.
             gc.collect()
             memory.resize(length)
-
-
-def _mapped_bytes(size: int) -> int:
-    """The length of the mapping for so many bytes, at least one page.
-
-    The kernel places on a huge page's boundary only what is a whole number of huge pages long; elsewhere it gives small
-    pages, each by a fault of its own: fifteen times the cost for the same bytes. At most a quarter may be in vain.
-    """
-    huge, small = (max(1, -(-size // unit)) * unit for unit in (_HUGE_PAGE, mmap.PAGESIZE))
-    return huge if huge - size <= huge // 4 else small
