@@ -19,7 +19,6 @@ All rows are measured in one run, in turns, over the same records, each in a pro
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import shutil
 import statistics
@@ -52,6 +51,7 @@ from service.background import in_background
 from service.event_json import event_json
 from service.event_protobuf import protobuf_event
 from service.format_names import FormatName
+from service.garbage import collect_seldom
 from service.heap import give_back_early
 from service.lanes.status import LaneState
 from service.lanes.worker import LanesWorker
@@ -131,8 +131,7 @@ def alone(measure: Callable[Arguments, float], *arguments: Arguments.args, **nam
 def _set_up() -> None:
     """What `litehit serve` does for its process, for every row."""
     give_back_early()
-    gc.set_threshold(50_000)
-    gc.freeze()
+    collect_seldom()
 
 
 def consume_all(bootstrap: str, topic: str, *, decode: bool = False) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from service import formats
 from service.archive.errors import StoreError
 from service.archive.store import Store
 from service.errors import CoreChanged
+from service.garbage import collect_seldom
 from service.lag_window import LagWindow
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.committed import RequestsTopic
@@ -50,13 +50,6 @@ _SWITCH_SECONDS = 0.0002
 
 The engine works without the interpreter and needs it back after a fraction of a millisecond: a small part of the 5 ms
 that Python lets the thread that reads ahead keep it.
-"""
-
-_GC_THRESHOLD = 50_000
-"""So many objects more than before let the garbage collector look for cycles.
-
-A batch makes thousands that live as long as it does and are in none. By Python's own 700 each of them is looked at
-several times.
 """
 
 
@@ -134,8 +127,7 @@ class LanesWorker:
         try:
             warm_up()
             self._ahead.warm_up()
-            gc.set_threshold(_GC_THRESHOLD)
-            gc.freeze()  # what the program itself is made of is no garbage
+            collect_seldom()
             self._transaction.open()
             self._consumer.subscribe()
             waiting: Future[ReadPoll] | None = None
