@@ -11,7 +11,7 @@ from service.counted import counted
 from service.errors import PublishError
 from service.lag_window import LagWindow
 from service.outgoing import OutgoingRecord
-from service.record_limits import MAX_RECORD_BYTES, how_to_raise
+from service.record_limits import MAX_RECORD_BYTES, REFUSED, how_to_raise
 from service.settings import Settings
 
 _EMBEDDED_WINDOW_BYTES = 2 * 2**20
@@ -21,7 +21,7 @@ _WAITING_KILOBYTES = 64 * 2**10
 
 _TIMEOUT_SECONDS = 10.0
 _FLUSH_SECONDS = 60.0
-_NOT_TAKEN = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError._PURGE_QUEUE})
+_NOT_TAKEN = REFUSED | {KafkaError._PURGE_QUEUE}
 _AGAIN = "see that the broker runs, then publish again: into a new store, or those records count twice"
 
 

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from confluent_kafka import KafkaError
+
 MAX_RECORD_BYTES = 16 * 2**20
 """What a producer of ours sends at most; below it the topic's own limit decides."""
+
+REFUSED = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.INVALID_MSG,
+    }
+)
+"""Codes that say of a record: Kafka has not taken it, and will not however often it is sent."""
 
 
 def how_to_raise(topic: str, size: int) -> str:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas.dead_letter import SOURCE_HEADER
 from service.errors import BatchAborted, Fenced, ProducerFailed, TransactionUnknown, Undeliverable
-from service.record_limits import MAX_RECORD_BYTES, how_to_raise
+from service.record_limits import MAX_RECORD_BYTES, REFUSED, how_to_raise
 from service.records import OutputRecord
 from service.settings import Settings
 
@@ -23,16 +23,6 @@ CALL_SECONDS = 10.0
 
 _BATCH_BYTES = 1_000_000  # librdkafka's own choice
 
-# Kafka will not take such a record however often it is sent.
-_REFUSED = frozenset(
-    {
-        KafkaError.MSG_SIZE_TOO_LARGE,
-        KafkaError.RECORD_LIST_TOO_LARGE,
-        KafkaError.INVALID_RECORD,
-        KafkaError.INVALID_TIMESTAMP,
-        KafkaError.INVALID_MSG,
-    }
-)
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 _PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 
@@ -134,7 +124,7 @@ class Deliveries:
         if self._failure is None:
             return True
         kept, why = self._failure
-        return error.code() == why.code() and error.code() in _REFUSED and _size(record) > _size(kept)
+        return error.code() == why.code() and error.code() in REFUSED and _size(record) > _size(kept)
 
 
 def _size(record: OutputRecord) -> int:
@@ -146,7 +136,7 @@ def delivery_error(record: OutputRecord, error: KafkaError) -> BatchAborted:
     topic, partition, size = record.topic, record.partition, _size(record)
     source = (dict(record.headers).get(SOURCE_HEADER) or b"").decode()
     message = f"what {source} gives, {size:,} bytes, was not delivered to {topic}/{partition}: {error.str()}"
-    if error.code() not in _REFUSED:
+    if error.code() not in REFUSED:
         return BatchAborted(message)
     if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
         message += f"; {how_to_raise(topic, size)}"
