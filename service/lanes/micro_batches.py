@@ -86,15 +86,15 @@ class MicroBatches:
             return
         # 6. All is in Kafka; the counts, and soon a snapshot, may say so.
         self._usher.succeeded()
-        for partition, failed in settled.failed.items():
-            self._stop_failed(self._seats[partition], failed)
         consumed = 0
         for partition, share in shares.items():
-            if partition in settled.failed:
+            seat = self._seats[partition]
+            if (failed := settled.failed.get(partition)) is not None:
+                self._stop_failed(seat, failed)
                 continue
             counts = share.output.counts
             consumed += counts.consumed
-            self._seats[partition].handed_over(counts)
+            seat.handed_over(counts)
             self._metrics.handed_over(partition, counts)
             self._dead_letter_log.note(share.output.dead_letters)
         self._metrics.batch(consumed, time.monotonic() - settled.batch.began)

@@ -40,11 +40,14 @@ class Commits(Transaction):
 
     def __init__(self) -> None:
         self.ends: queue.Queue[Exception | None] = queue.Queue()
-        self.topics: list[str] = []
         self.batches: list[MicroBatch] = []
         self.threads: set[int] = set()
         self.asking: list[str] = []
         self.refusal: BatchAborted | None = None
+
+    @property
+    def topics(self) -> list[str]:
+        return [batch.topic for batch in self.batches]
 
     def open(self) -> None:
         """Nothing is left over."""
@@ -63,7 +66,6 @@ class Commits(Transaction):
 
     def hand_over(self, batch: MicroBatch) -> None:
         self.threads.add(threading.get_ident())
-        self.topics.append(batch.topic)
         self.batches.append(batch)
         end = self.ends.get(timeout=60)
         if end is not None:
