@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from litehit.counted import counted
+
 _REGISTER_THE_BLOCK = "register the block size of the keys (trace_block_size_tokens; without it block_size_tokens)"
 
 
@@ -50,8 +52,9 @@ class LengthMismatch(InvalidRequest):
         self.input_token_len = input_token_len
         self.trace_block_size_tokens = trace_block_size_tokens
         super().__init__(
-            f"{keys} block keys, but input_token_len {input_token_len} has "
-            f"{input_token_len // trace_block_size_tokens} full blocks of {trace_block_size_tokens} tokens; "
+            f"{counted(keys, 'block key')}, but input_token_len {input_token_len} has "
+            f"{counted(input_token_len // trace_block_size_tokens, 'full block')} of "
+            f"{counted(trace_block_size_tokens, 'token')}; "
             f"send one key for each full block and none for a partial one, and {_REGISTER_THE_BLOCK}"
         )
 
@@ -76,13 +79,13 @@ class RoundedUpMismatch(LengthMismatch):
         self.field = field
         blocks = -(-input_token_len // trace_block_size_tokens)
         if field is None:
-            given = f"{keys} keys, but an input of {input_token_len} tokens"
+            given = f"{counted(keys, 'key')}, but an input of {counted(input_token_len, 'token')}"
             block = f", and {_REGISTER_THE_BLOCK}"
         else:
-            given = f"{field} has {keys} keys, but input_length {input_token_len}"
+            given = f"{field} has {counted(keys, 'key')}, but input_length {input_token_len}"
             block = "" if block_field is None else f", or state the {block_field}"
         self.args = (
-            f"{given} has {blocks} blocks of {trace_block_size_tokens} tokens (rounded up); "
+            f"{given} has {counted(blocks, 'block')} of {counted(trace_block_size_tokens, 'token')} (rounded up); "
             f"send one key for each block, the partial last one included{block}",
         )
 

@@ -9,12 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from litehit.counted import counted
 from litehit.errors import OptionError, TraceError
 from litehit.time_units import NS_PER_S
 from litehit.window import Window
 from litehit.windows_ahead import read_ahead
 from schemas.dead_letter import Reason
-from service.counted import counted
 from service.errors import PublishError
 from service.format_names import FormatName
 from service.formats.base import PlacedError

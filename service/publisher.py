@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from service.counted import counted
+from litehit.counted import counted
 from service.errors import PublishError
 from service.lag_window import LagWindow
 from service.outgoing import OutgoingRecord

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from litehit.counted import counted
 from litehit.globs import covers
 from litehit.projector import HitCurveProjector
 from litehit.registry import InstanceConfig, Registry, is_glob
@@ -76,7 +77,8 @@ def warnings(file: RegistryFile, registry: Registry) -> Iterator[str]:
             size = HitCurveProjector.capacity_bytes(capacity)
             if capacity > 0 and size < config.block_bytes:
                 yield (
-                    f"{config.instance_id}: the slot {capacity:g} GB holds no block of {config.block_bytes} bytes, so "
+                    f"{config.instance_id}: the slot {capacity:g} GB holds no block of "
+                    f"{counted(config.block_bytes, 'byte')}, so "
                     f"it never hits; give a larger one"
                 )
 

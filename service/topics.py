@@ -10,6 +10,7 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription  # type: ignore[attr-defined]
 
+from litehit.counted import counted
 from service.embedded import find_embedded
 from service.errors import TopicsError
 from service.settings import Settings
@@ -98,7 +99,7 @@ def _on_embedded(settings: Settings, admin: AdminClient, generation: str) -> Top
         # Its way to create a topic: the first question for it.
         found = len(admin.list_topics(topic, timeout=_ASK_SECONDS).topics[topic].partitions)
         if found != EMBEDDED_PARTITIONS:
-            raise TopicsError(f"the embedded broker made topic {topic} with {found} partitions")
+            raise TopicsError(f"the embedded broker made topic {topic} with {counted(found, 'partition')}")
     return TopicLayout(EMBEDDED_PARTITIONS, generation, generation)
 
 
@@ -154,8 +155,8 @@ def _check_partitions(topic: str, count: int, requests_topic: str, wanted: int, 
         f"{tool} --delete --topic {topic} && {tool} --create --topic {topic} --partitions {wanted}"
     )
     raise TopicsError(
-        f"topic {topic} has {count} partitions, {requests_topic} has {wanted}; partition p of the one belongs to "
-        f"partition p of the other; {remedy}"
+        f"topic {topic} has {counted(count, 'partition')}, {requests_topic} has {wanted}; partition p of the one "
+        f"belongs to partition p of the other; {remedy}"
     )
 
 

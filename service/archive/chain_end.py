@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from litehit.counted import counted
 from service.archive.catalog import Catalog
 from service.archive.covered import resolve_overlaps
 from service.archive.errors import CannotSetAside, ChainBroken, OffsetsMissing, SegmentError
@@ -60,9 +61,9 @@ def find_end(catalog: Catalog, key: ChainKey, held: Held, *, accept_gap: bool) -
         if missing is not None and not accept_gap:
             raise ChainBroken(
                 f"{key}: the last segment can't be read: {error}; the topic begins at offset {held.low}, so that "
-                f"{held.low - begin} offsets from {begin} on can't be archived again; restore the file from a copy and "
-                f"restart, or restart with --accept-gap (LITEHIT_ACCEPT_GAP=true), which sets it aside and records the "
-                f"gap in the next segment"
+                f"{counted(held.low - begin, 'offset')} from {begin} on can't be archived again; "
+                f"restore the file from a copy and restart, or restart with --accept-gap (LITEHIT_ACCEPT_GAP=true), "
+                f"which sets it aside and records the gap in the next segment"
             )
         for error in damaged:
             _set_aside(catalog, key, error)

@@ -17,6 +17,7 @@ ArchiveError
 
 from __future__ import annotations
 
+from litehit.counted import counted
 from service.errors import ServiceError
 
 
@@ -134,15 +135,15 @@ class OffsetsMissing(ArchiveError):
         self.expired = expected < low
         if self.expired:
             found = (
-                f"the topic begins at offset {low}: {low - expected} offsets are missing, expired before they were "
+                f"the topic begins at offset {low}: {counted(low - expected, 'offset')} missing, expired before being "
                 f"archived; lengthen the topic's retention, and either restore the segments that hold them from a copy "
                 f"of the store and restart, or restart with --accept-gap (LITEHIT_ACCEPT_GAP=true), which goes on at "
                 f"offset {low} and records the gap in the next segment"
             )
         else:
             found = (
-                f"the topic ends at offset {high}, {expected - high} offsets earlier: it is not the topic that was "
-                f"archived, or it lost records; check the topic and the store's URL"
+                f"the topic ends at offset {high}, {counted(expected - high, 'offset')} earlier: it is not the topic "
+                f"that was archived, or it lost records; check the topic and the store's URL"
             )
         super().__init__(f"{partition}: the archive goes on at offset {expected}, but {found}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import Bootstrap, Embedded, Store, broker_address, load_settings
 
 if TYPE_CHECKING:
@@ -86,12 +87,12 @@ def replay(
     )
     if replayed.cut:
         typer.echo(
-            f"warning: {replayed.cut} are cut and can't be published again; raise LITEHIT_DEAD_LETTER_MAX_BYTES and "
-            f"the topic's max.message.bytes for those to come",
+            f"warning: {counted(replayed.cut, 'dead letter')} can't be published again, being cut; "
+            f"raise LITEHIT_DEAD_LETTER_MAX_BYTES and the topic's max.message.bytes for those to come",
             err=True,
         )
     if replayed.foreign:
-        typer.echo(f"warning: {replayed.foreign} records of the topic are written by no lane", err=True)
+        typer.echo(f"warning: passed over {counted(replayed.foreign, 'record')} that no lane has written", err=True)
 
 
 def parse_reasons(codes: list[str] | None) -> frozenset[Reason]:
@@ -110,7 +111,7 @@ def sentence(letter: DeadLetter) -> str:
     record, said = letter.record, letter.said
     size = len(record.value or b"")
     cut = "" if said.truncated is None else f", cut from {said.truncated}"
-    return f"{said.source} {said.reason.value}, key {_text(record.key)!r}, {size} bytes{cut}: {said.error}"
+    return f"{said.source} {said.reason.value}, key {_text(record.key)!r}, {counted(size, 'byte')}{cut}: {said.error}"
 
 
 def document(letter: DeadLetter) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from litehit.counted import counted
+
 if TYPE_CHECKING:
     from service.archive.reader import ArchiveReader
 
@@ -24,8 +26,8 @@ def open_facts_store(url: str) -> ArchiveReader:
     for chain in store.view.chains.values():
         if chain.expired:
             typer.echo(
-                f"note: {chain.key} begins at offset {chain.start_offset}: the {chain.expired_facts} facts before "
-                f"it were removed by retention",
+                f"note: {chain.key} begins at offset {chain.start_offset}: retention has removed "
+                f"{counted(chain.expired_facts, 'fact')} before it",
                 err=True,
             )
         for gap in chain.gaps:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import Bootstrap, Embedded, Store, broker_address, load_settings
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ def _sentence(done: ResetDone) -> str:
     text = f"partition {snapshot.partition}: goes on at offset {snapshot.next_offset} with "
     text += "empty caches" if done.caches_end is None else f"caches up to offset {done.caches_end}"
     if done.unread:
-        text += f"; {done.unread} offsets expired unread"
+        text += f"; {counted(done.unread, 'offset')} expired unread"
     if done.again:
-        text += f"; the facts of {done.again} offsets are given again"
+        text += f"; the facts of {counted(done.again, 'offset')} are given again"
     return text
 
 

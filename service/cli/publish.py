@@ -50,8 +50,8 @@ def publish(
     store: Store = None,
 ) -> None:
     """Send a trace to the requests topic, with a progress bar, or a line now and then where no terminal is."""
+    from litehit.counted import counted
     from service.cli.progress import progress
-    from service.counted import counted
     from service.publish_trace import publish_trace
     from service.publisher import Publisher, embedded_window_bytes
     from service.trace_source import open_trace

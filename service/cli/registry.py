@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import Store, load_settings
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def _shown(value: Any) -> str:
 def _sentence(resolved: Resolved) -> str:
     config = resolved.config
     return (
-        f"{config.instance_id}: {resolved.why}: group {config.group}, blocks of {config.block_size_tokens} tokens and "
-        f"{config.block_bytes} bytes"
+        f"{config.instance_id}: {resolved.why}: group {config.group}, blocks of "
+        f"{counted(config.block_size_tokens, 'token')} and {counted(config.block_bytes, 'byte')}"
     )
 
 

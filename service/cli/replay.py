@@ -48,11 +48,11 @@ def replay(
     ] = None,
 ) -> None:
     """Replay a trace without Kafka and without the service: all or nothing."""
+    from litehit.counted import counted
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_windows
     from service.cli.progress import progress
-    from service.counted import counted
     from service.formats.window_reader import window_reader
     from service.trace_source import open_trace
 

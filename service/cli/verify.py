@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import Bootstrap, Embedded, RegistryFile, Store, broker_address, load_settings
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def sentences(report: PartitionReport) -> list[str]:
     dead_letters, ignored = sum(counts.dead_letters.values()), sum(counts.ignored.values())
     return [
         f"partition {report.partition}: requests {report.start} to {report.consumed}: {counts.consumed} consumed = "
-        f"{counts.facts} with facts + {dead_letters} dead letters + {ignored} ignored; "
-        f"the same, byte for byte: {audited.facts} facts on the topic, {audited.rows} in {report.segments} segments, "
-        f"{audited.dead_letters} dead letters",
+        f"{counts.facts} with facts + {counted(dead_letters, 'dead letter')} + {ignored} ignored; "
+        f"the same, byte for byte: {counted(audited.facts, 'fact')} on the topic, {audited.rows} in "
+        f"{counted(report.segments, 'segment')}, {counted(audited.dead_letters, 'dead letter')}",
         *(f"partition {report.partition}: not checked: {sentence}" for sentence in report.unchecked),
     ]
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from litehit.counted import counted
 from litehit.curves import Int64Array
 from litehit.request import Request
 from litehit.time_units import NS_PER_S
@@ -59,8 +60,8 @@ class WekaFormat(TraceFormat):
         if len(leaves) != 1:
             raise FormatError(
                 Reason.INVALID_FIELD,
-                f"the record is a session of {len(leaves)} requests, and a record holds one; publish the sessions' "
-                f"file or folder, which puts their requests in order of time",
+                f"the record is a session of {counted(len(leaves), 'request')}, and a record holds one; "
+                f"publish the sessions' file or folder, which puts their requests in order of time",
             )
         where, fields = leaves[0]
         with _at(where):
@@ -138,7 +139,8 @@ def _fault(session: dict[str, Any], where: str, fields: dict[str, Any]) -> Forma
             if length and keys != length // block:
                 raise FormatError(
                     Reason.LENGTH_MISMATCH,
-                    f"hash_ids has {keys} keys, but in = {length} has {length // block} full blocks of {block} tokens; "
+                    f"hash_ids has {counted(keys, 'key')}, but in = {length} has "
+                    f"{counted(length // block, 'full block')} of {counted(block, 'token')}; "
                     f"send one key for each full block and none for a partial one, or state the session's block_size",
                 )
     except FormatError as error:

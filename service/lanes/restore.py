@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from litehit.config_changes import ConfigChange, core_changes
+from litehit.counted import counted
 from litehit.registration import Registrations
 from litehit.registry import Registry
 from litehit.targets import Routing
@@ -180,7 +181,7 @@ def choices(partition: int, *ways: str) -> str:
 
 def _refuse_count(topic: RequestsTopic, partition: int, count: int) -> None:
     raise CannotRestore(
-        f"{topic.name}/{partition}: the topic has {topic.partitions} partitions, and had {count} when the offsets were "
-        f"committed: instances may have moved to other partitions than those that hold their caches; "
+        f"{topic.name}/{partition}: the topic has {counted(topic.partitions, 'partition')}, and had {count} when the "
+        f"offsets were committed: instances may have moved to other partitions than those that hold their caches; "
         f"{choices(partition, 'cold', 'earliest', 'snapshot')}"
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import structlog
 from confluent_kafka import KafkaException
 
+from litehit.counted import counted
 from service.lanes.committed import RequestsTopic
 from service.topic_watch import TopicWatch
 
@@ -49,8 +50,9 @@ class TopicGuard:
                 )
             if found.partitions != self._topic.partitions:
                 return (
-                    f"the topic has {found.partitions} partitions, and had {self._topic.partitions} at the start: "
-                    f"instances may have moved to others than those that hold their caches; restart, and choose then"
+                    f"the topic has {counted(found.partitions, 'partition')}, and had {self._topic.partitions} "
+                    f"at the start: instances may have moved to others than those that hold their caches; restart, and "
+                    f"choose then"
                 )
             return None
         return "stopped before Kafka told whether the topic is still the same"

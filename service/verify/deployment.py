@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Self
 
+from litehit.counted import counted
 from litehit.registry import Registry
 from service import formats
 from service.archive.catalog import Catalog
@@ -226,18 +227,18 @@ class Verification:
 def _unchecked(audited: Audited, chain: Chain) -> Iterator[str]:
     if chain.expired:
         yield (
-            f"the archive begins at offset {chain.start_offset}: {chain.expired_facts} facts before it were removed by "
-            f"retention"
+            f"the archive begins at offset {chain.start_offset}: retention has removed "
+            f"{counted(chain.expired_facts, 'fact')} before it"
         )
     for gap in chain.gaps:
         yield f"the facts at offsets {gap.base_offset} to {gap.end_offset} were never archived, which was accepted"
     if audited.facts_nowhere:
         yield (
-            f"{audited.facts_nowhere} facts are neither on the facts topic nor in a segment: they expired before they "
-            f"were archived, or were removed"
+            f"{counted(audited.facts_nowhere, 'fact')} neither on the facts topic nor in a segment: expired before "
+            f"being archived, or removed"
         )
     if audited.dead_letters_expired:
-        yield f"{audited.dead_letters_expired} dead letters have expired from their topic"
+        yield f"{counted(audited.dead_letters_expired, 'dead letter')}, expired from the topic"
     if audited.before_start:
         yield f"{audited.before_start} facts, rows and dead letters come from requests that are not recomputed"
     if audited.repeated:

@@ -75,7 +75,7 @@ SITUATIONS = {
         [GOOD, GOOD],
         [(1000, []), (1000, [[1, 1]])],
         bad=line(timestamp=0, input_length=20, hash_ids=[0, 1]),
-        words="hash_ids has 2 keys, but input_length 20 has 1 blocks of 512 tokens (rounded up); send one key for",
+        words="hash_ids has 2 keys, but input_length 20 has 1 block of 512 tokens (rounded up); send one key for",
     ),
     "signs": Situation(
         "tair", [get([-1], 512), get([18446744073709551615], 512)], [(512, []), (512, [[1, 1]])], block=512
@@ -135,7 +135,7 @@ SITUATIONS = {
         [line(startTime=1.5, prompt_tokens=20, prefix_block_hashes=["00000000000000aa", "1234567890123456"])] * 2,
         [(20, []), (20, [[1, 1]])],
         bad=line(startTime=1.5, prompt_tokens=20, prefix_block_hashes=["00000000000000aa"]),
-        words="1 keys, but an input of 20 tokens has 2 blocks of 16 tokens (rounded up)",
+        words="1 key, but an input of 20 tokens has 2 blocks of 16 tokens (rounded up)",
         block=16,
         trace_block=16,
     ),

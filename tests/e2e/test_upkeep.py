@@ -84,13 +84,13 @@ def test_answers_stay_the_same_while_segments_are_merged_and_expire(tmp_path: Pa
         while service.wait_for_event("facts_expired")["begins_at_offset"] != 40:
             pass
         verified = litehit("verify", *place, "--registry", registry).stdout
-        assert b"the archive begins at offset 40: 40 facts before it were removed by retention" in verified
+        assert b"the archive begins at offset 40: retention has removed 40 facts before it" in verified
         assert b"no difference" in verified
         assert service.stop(signal.SIGTERM) == 0
     emptied = litehit("query", store, "--capacity-gb", "-1", check=False)
     assert b"the store holds no facts" in emptied.stderr
     told = [line for line in emptied.stderr.decode().splitlines() if line.startswith("note: ")]
-    assert any(f"the {REQUESTS} facts before it were removed by retention" in line for line in told), told
+    assert any(f"retention has removed {REQUESTS} facts before it" in line for line in told), told
 
 
 def time_of(line: bytes) -> int:

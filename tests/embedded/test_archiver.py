@@ -154,7 +154,7 @@ def test_facts_that_expired_unarchived_stop_their_partition_at_the_start(
         assert f"{settings.facts_topic}/{layout.facts_generation}/0: the archive goes on at offset 0, but" in str(
             stopped.error
         )
-        assert "offsets are missing" in str(stopped.error)
+        assert "offsets missing" in str(stopped.error)
         running.wait_for(1, lambda one: one.next_offset == 5)
     assert archived(settings.store, layout.facts_generation) == {1: list(range(5))}
 

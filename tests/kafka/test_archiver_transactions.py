@@ -65,5 +65,5 @@ def test_only_committed_facts_are_archived_and_markers_leave_no_gap(
     assert deleted.result(30).low_watermark == 20
     with RunningArchiver(settings, kafka.bootstrap, layout) as running:
         stopped = running.wait_for(0, lambda one: one.error is not None)
-        assert "goes on at offset 17, but the topic begins at offset 20: 3 offsets are missing" in str(stopped.error)
+        assert "goes on at offset 17, but the topic begins at offset 20: 3 offsets missing" in str(stopped.error)
         running.wait_for(1, lambda one: one.lag == 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.counted import counted
+from litehit.counted import counted
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 records"), (1, "1 record"), (2, "2 records")])

@@ -42,7 +42,7 @@ def test_a_request_is_taken_by_all_or_none() -> None:
     fan_out = FanOut(map(InstanceEngine, [CONFIG, OTHER]))
     assert [len(one.block_keys) for one in fan_out.admit(request(0, 3))] == [0, 0]
     with pytest.raises(
-        LengthMismatch, match=r"2 block keys, but input_token_len 9 has 1 full blocks of 8 .* 'b', which"
+        LengthMismatch, match=r"2 block keys, but input_token_len 9 has 1 full block of 8 .* 'b', which"
     ):
         fan_out.admit(request(2, 9))
     with pytest.raises(TraceBlockMismatch, match="instance 'b' is registered with trace_block_size_tokens 8"):

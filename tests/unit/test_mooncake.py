@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from litehit.counted import counted
 from litehit.errors import TraceBlockMismatch
 from litehit.request import Request
 from schemas.dead_letter import Reason
@@ -42,7 +43,8 @@ def test_a_wrong_number_of_keys_names_the_rule(length: int, ids: list[int], bloc
     error = refusal(f'{{"timestamp":0,"input_length":{length},"hash_ids":{ids}}}')
     assert error.reason is Reason.LENGTH_MISMATCH
     assert str(error).startswith(
-        f"hash_ids has {len(ids)} keys, but input_length {length} has {blocks} blocks of 512 tokens (rounded up); "
+        f"hash_ids has {counted(len(ids), 'key')}, but input_length {length} has "
+        f"{counted(blocks, 'block')} of 512 tokens (rounded up); "
         f"send one key for each block"
     )
 

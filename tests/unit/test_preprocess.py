@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from litehit.counted import counted
 from litehit.errors import CoarseningError, InvalidRequest, LengthMismatch
 from litehit.preprocess import normalize_batch, normalize_request
 from tests.reference import flatten
@@ -57,7 +58,7 @@ def test_an_absent_length_is_the_trace_blocks(absent: int) -> None:
 
 @pytest.mark.parametrize(("keys", "length"), [([0, 1], 20), ([1], 8), ([1, 2, 3], 11)])
 def test_a_wrong_number_of_keys_names_both_numbers(keys: list[int], length: int) -> None:
-    with pytest.raises(LengthMismatch, match=f"{len(keys)} block keys, but input_token_len {length}"):
+    with pytest.raises(LengthMismatch, match=f"{counted(len(keys), 'block key')}, but input_token_len {length}"):
         normalize_request(keys, length, 4)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from litehit.counted import counted
 from litehit.errors import LengthMismatch, RoundedUpMismatch, TraceBlockMismatch
 from litehit.request import Request
 from litehit.rounding import keys_of_full_blocks
@@ -27,7 +28,8 @@ def test_a_wrong_number_is_told(given: int, length: int, blocks: int) -> None:
         keys_of_full_blocks(keys(given), length, BLOCK, "hash_ids")
     assert isinstance(caught.value, LengthMismatch)
     assert str(caught.value).startswith(
-        f"hash_ids has {given} keys, but input_length {length} has {blocks} blocks of 16 tokens (rounded up); send "
+        f"hash_ids has {counted(given, 'key')}, but input_length {length} has "
+        f"{counted(blocks, 'block')} of 16 tokens (rounded up); send "
     )
 
 

@@ -105,7 +105,7 @@ def test_keys_and_times_pass_unchanged(tmp_path: Path) -> None:
         ),
         (
             session("one", request(0, [1]), {"t": 1, "type": "subagent", "requests": [request(1, [1]) | {"in": 200}]}),
-            r"requests\[1\]\.requests\[0\]: hash_ids has 1 keys, but in = 200 has 3 full blocks of 64 tokens; send one",
+            r"requests\[1\]\.requests\[0\]: hash_ids has 1 key, but in = 200 has 3 full blocks of 64 tokens; send one",
         ),
         (session("one", request(0, [1]) | {"in": 64.0}), r"requests\[0\]: in = 64\.0 is refused; send an integer"),
     ],
