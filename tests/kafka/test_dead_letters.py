@@ -285,5 +285,5 @@ def test_the_command_line_lists_and_publishes(settings: Settings, layout: TopicL
     ]
     lines, warning = run("replay")
     assert lines[0].startswith(f"published 9 dead letters to {settings.requests_topic}: 4 unknown-instance, 3 malf")
-    assert "warning: 1 are cut and can't be published again" in warning
+    assert "warning: 1 dead letter can't be published again, being cut" in warning
     assert run("replay")[0] == [f"published 0 dead letters to {settings.requests_topic}"]
