@@ -119,8 +119,8 @@ def publish_trace(
                 if not sent:
                     raise
                 raise PublishError(
-                    f"{error}; {counted(sink.finish(), 'record')} before that are in the topic: mend the file, and "
-                    f"publish it into a new store or only what follows them, or they count twice"
+                    f"{error}; the topic has the {counted(sink.finish(), 'record')} before that: mend the file, and "
+                    f"publish it into a new store or only what follows, or these count twice"
                 ) from error
             if outgoing is None:
                 if not sent:

@@ -49,7 +49,7 @@ def test_a_cut_file_is_told_with_what_is_on_the_topic(
     done = publish(path)
     assert done.exit_code == 1
     assert re.search(
-        rf"{path}: cannot be read beyond line 2\d\d\d .*; 30 records before that are in the topic: mend the file",
+        rf"{path}: cannot be read beyond line 2\d\d\d .*; the topic has the 30 records before that: mend the file",
         str(done.exception),
     )
     assert on_topic() == 30

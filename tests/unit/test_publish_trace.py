@@ -206,7 +206,7 @@ def test_a_trace_that_breaks_off_is_told_with_what_was_sent(error: Exception) ->
         raise error
 
     publisher = FakePublisher()
-    words = "is torn; 3 records before that are in the topic: mend the file, and publish it into a new store or only"
+    words = "is torn; the topic has the 3 records before that: mend the file, and publish it into a new store or only"
     with pytest.raises(PublishError, match=words):
         publish_trace(broken(3), publisher, formats.get("mooncake"), source="trace.jsonl", instance_id="a")
     assert len(publisher.sent) == 3
