@@ -1,4 +1,4 @@
-"""Stores that fail as a full disk does, and a clock that passes the pauses."""
+"""Stores that fail as a full disk does, or do not answer, and a clock that passes the pauses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from service.archive.errors import StoreError
 from service.archive.open_store import open_store
-from service.archive.store import Data, Store
+from service.archive.store import Data, Store, StoredFile
 
 
 class RefusingStore:
@@ -37,6 +37,34 @@ class RefusingStore:
             self.refused.set()
             raise StoreError(f"store {self.url}: {path}: {os.strerror(errno.ENOSPC)}")
         self._store.create(path, data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class SlowStore:
+    """A store that does not list some folders until it is let.
+
+    Args:
+        url: of the store.
+        end: how the names of the folders end.
+
+    Attributes:
+        asked: set once it is to list one of them.
+        answer: to be set, so that it does.
+    """
+
+    def __init__(self, url: str, end: str) -> None:
+        self.url = url
+        self.asked, self.answer = threading.Event(), threading.Event()
+        self._end = end
+        self._store: Store = open_store(url)
+
+    def list(self, prefix: str = "") -> list[StoredFile]:
+        if prefix.endswith(self._end):
+            self.asked.set()
+            assert self.answer.wait(60)
+        return self._store.list(prefix)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

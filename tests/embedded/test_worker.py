@@ -30,6 +30,7 @@ from service.records import OutputRecord, SourceRecords
 from service.settings import Settings
 from service.topics import TopicLayout
 from tests import lanes_harness as harness
+from tests.archiver_stores import SlowStore
 
 Run = Callable[..., harness.RunningWorker]
 PARTITIONS = 4
@@ -237,6 +238,27 @@ def test_what_was_made_beside_an_aborted_batch_is_dropped_with_it(
         worker.wait_until(lambda now: sum(lane.counts.facts for lane in now.lanes) == 1500)
     assert seen["dropped"] >= 1
     assert facts_by_instance(broker, settings) == harness.straight_facts(requests, worker.known)
+
+
+def test_a_lane_that_is_restored_for_long_holds_up_no_other(
+    broker: EmbeddedBroker, settings: Settings, run_worker: Run
+) -> None:
+    """The store does not answer for one partition; those before it work meanwhile, and records are polled."""
+    requests = harness.make_requests(400, seed=17)
+    events = [(one.instance_id, harness.event(one)) for one in requests]
+    places = harness.send(broker.bootstrap, settings.requests_topic, events)
+    first, *_, slow = sorted({partition for partition, _ in places})  # lanes are restored one after the other
+    assert first < slow
+    store = SlowStore(settings.store, f"/{slow:05d}")
+    with run_worker(store=store) as worker:
+        assert store.asked.wait(60)
+        status = worker.wait_until(harness.caught_up([place for place in places if place[0] != slow]))
+        assert {lane.partition: lane.next_offset for lane in status.lanes}[slow] is None
+        more = harness.send(broker.bootstrap, settings.requests_topic, events)
+        worker.wait_until(harness.caught_up([place for place in more if place[0] != slow]))
+        store.answer.set()
+        worker.wait_until(harness.caught_up(more))
+    assert facts_by_instance(broker, settings) == harness.straight_facts([*requests, *requests], worker.known)
 
 
 def test_offsets_that_are_not_committed_abort_the_batch(
