@@ -60,7 +60,7 @@ class LanesMetrics:
         self._batch_records = Histogram(
             "litehit_lane_batch_records",
             "Records of a micro-batch",
-            buckets=(1, 3, 10, 30, 100, 300, 1000),
+            buckets=(1, 3, 10, 30, 100, 300, 1000, 3000, 10000),
             registry=registry,
         )
         # From the batch's arrival to its commit.
@@ -97,6 +97,14 @@ class LanesMetrics:
         self._snapshot_failures = Counter(
             "litehit_snapshot_failures", "Snapshots that could not be written", ["partition"], registry=registry
         )
+
+    def begun(self, partition: int) -> None:
+        """A lane begins: its counters are there before they count, or nobody would see the first one of each rise."""
+        label = str(partition)
+        for outcome in ("fact", "ignored", "dead_letter"):
+            self._records.labels(label, outcome)
+        for counter in (self._facts, self._times_clamped, self._snapshot_failures):
+            counter.labels(label)
 
     def handed_over(self, partition: int, counts: LaneCounts) -> None:
         """A lane's share of a micro-batch is in Kafka."""
@@ -227,7 +235,7 @@ class ArchiveMetrics:
         # Segments this process published, and their bytes as files.
         self._segments = Counter("litehit_archive_segments", "Segments published", ["partition"], registry=registry)
         self._bytes = Counter("litehit_archive_bytes", "Bytes of published segments", ["partition"], registry=registry)
-        # From an open tail to a file that outlives a crash; nothing is consumed meanwhile.
+        # From an open tail to a file that outlives a crash; the partition's next segment waits for it.
         self._publish_seconds = Histogram(
             "litehit_archive_publish_seconds",
             "Seconds to write and publish a segment",
@@ -247,6 +255,11 @@ class ArchiveMetrics:
         self._gaps = Counter(
             "litehit_archive_gap_offsets", "Offsets given up as missing", ["partition"], registry=registry
         )
+
+    def begun(self, partition: int) -> None:
+        """A partition begins: its counters are there before they count, see `LanesMetrics.begun`."""
+        for counter in (self._facts, self._segments, self._bytes, self._lost_races, self._failures, self._gaps):
+            counter.labels(str(partition))
 
     def consumed(self, partition: int, facts: int) -> None:
         """Facts were consumed."""

@@ -72,6 +72,7 @@ class Opening:
         return seats, ends
 
     def _seat(self, catalog: Catalog, chain: ChainKey, held: Held) -> Seat:
+        self.metrics.begun(chain.partition)
         broken: ArchiveError | None = None
         begin = 0
         try:

@@ -82,6 +82,7 @@ class LanesWorker:
         watch: TopicWatch | None = None,
     ) -> None:
         self._settings = settings
+        self._metrics = metrics
         self._topic = RequestsTopic(settings.requests_topic, layout.requests_generation, layout.partitions)
         check_pooling(settings, self._topic, registry)
         self._registry = registry
@@ -231,6 +232,7 @@ class LanesWorker:
     # What the usher tells and needs.
 
     def _begin(self, seat: Seat, restored: Restored) -> None:
+        self._metrics.begun(seat.partition)
         self._snapshotter.begun(restored)
         if self._holding:
             self._consumer.pause([seat.partition])
