@@ -55,9 +55,13 @@ def run_worker(
     found, registered = layout, known
 
     def run(
-        layout: TopicLayout = found, known: Registry = registered, into: Store | None = None, **changes: Any
+        layout: TopicLayout = found,
+        known: Registry = registered,
+        into: Store | None = None,
+        hold: Callable[[], bool] | None = None,
+        **changes: Any,
     ) -> harness.RunningWorker:
         changed = settings.model_copy(update=changes)
-        return harness.RunningWorker(changed, kafka.bootstrap, layout, known, store=into)
+        return harness.RunningWorker(changed, kafka.bootstrap, layout, known, store=into, hold=hold)
 
     return run
