@@ -225,17 +225,19 @@ def test_requests_counted_as_consumed_that_gave_nothing_are_found(world: World) 
         world.audit()
 
 
-def republish(world: World, place: int, change: Callable[[list[SourceRecord]], list[SourceRecord]]) -> None:
-    """The second segment again, of other facts."""
-    info = world.chain().segments[1]
+def republish(world: World, segment: int, change: Callable[[list[SourceRecord]], list[SourceRecord]]) -> None:
+    """A segment again, of other facts."""
+    info = world.chain().segments[segment]
     part = [fact for fact in world.facts if info.base_offset <= fact.offset < info.end_offset]
     world.store.delete(segment_path(KEY, info.base_offset))
     world.publish(change(part), info.base_offset, info.end_offset)
 
 
+@pytest.mark.parametrize("segment", [1, 2])
 @pytest.mark.parametrize("place", [0, 17, SEGMENT_FACTS - 1])
-def test_a_row_that_is_missing_or_altered_is_found(world: World, place: int) -> None:
-    republish(world, place, lambda part: part[:place] + part[place + 1 :])
+def test_a_row_that_is_missing_or_altered_is_found(world: World, segment: int, place: int) -> None:
+    """Behind the last segment nothing is archived yet, which does not excuse what is missing at its own end."""
+    republish(world, segment, lambda part: part[:place] + part[place + 1 :])
     with pytest.raises(Difference, match=r"in the segments, but it is missing|lacks facts/2"):
         world.audit()
 
@@ -243,7 +245,7 @@ def test_a_row_that_is_missing_or_altered_is_found(world: World, place: int) -> 
         value = (part[place].value or b"").replace(b'"trace_id":"trace-', b'"trace_id":"trick-')
         return [*part[:place], part[place]._replace(value=value), *part[place + 1 :]]
 
-    republish(world, place, retell)
+    republish(world, segment, retell)
     with pytest.raises(Difference, match=r"parquet, offset \d+, recomputed .* byte 15 of the value differs"):
         world.audit()
 
@@ -251,7 +253,7 @@ def test_a_row_that_is_missing_or_altered_is_found(world: World, place: int) -> 
 def test_a_row_under_another_offset_is_found(world: World) -> None:
     """Offset 54 holds a transaction's marker, so that no row stands there."""
     assert [fact.offset for fact in world.facts[48:51]] == [52, 53, 55]
-    republish(world, 0, lambda part: [*part[:9], part[9]._replace(offset=54), *part[10:]])
+    republish(world, 1, lambda part: [*part[:9], part[9]._replace(offset=54), *part[10:]])
     with pytest.raises(Difference, match="the offsets must be the same"):
         world.audit()
 
