@@ -203,6 +203,15 @@ def test_a_disturbed_dead_letter_is_found(world: World, disturb: Disturb, words:
         world.audit()
 
 
+@pytest.mark.parametrize("stream", ["facts", "letters"])
+def test_what_is_left_over_behind_the_last_request_is_found(world: World, stream: str) -> None:
+    """Nothing that is recomputed stands behind it to be held against it."""
+    there: list[SourceRecord] = getattr(world, stream)
+    there.append(there[-1]._replace(offset=there[-1].offset + 1))
+    with pytest.raises(Difference, match=f"/{there[-1].offset}: request .* stands there twice"):
+        world.audit()
+
+
 def test_a_dead_letter_of_a_request_that_gives_a_fact_is_found(world: World) -> None:
     forged = world.letters[0]
     headers = ((SOURCE_HEADER, world.requests[50].source.encode()), *forged.headers[1:])
