@@ -71,9 +71,15 @@ def without_repeats(requests: Sequence[Request], window: int) -> list[Request]:
     return left
 
 
-@given(items=STREAM, window=st.integers(1, 3), cuts=st.lists(st.integers(0, 30), max_size=4), stop=st.integers(0, 30))
+@given(
+    items=STREAM,
+    window=st.integers(1, 3),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
+    stop=st.integers(0, 30),
+    replay=st.integers(0, 5),
+)
 def test_the_facts_are_those_of_the_stream_without_its_repeats(
-    known: Registry, items: list[tuple[str, str, int]], window: int, cuts: list[int], stop: int
+    known: Registry, items: list[tuple[str, str, int]], window: int, cuts: list[int], stop: int, replay: int
 ) -> None:
     requests = [request(*item) for item in items]
     records = stream(requests)
@@ -86,10 +92,10 @@ def test_the_facts_are_those_of_the_stream_without_its_repeats(
     before, _ = run(first, records[:stop], [])
     file = made.snapshot_of(first)
     restored = new_lane(known, window, decode(file.path, bytes(encode(file))))
-    replayed = records[stop : stop + 5]
+    replayed = records[stop : stop + replay]
     restored.replay(harness.read(replayed))
     restored.go_live()
-    after, _ = run(restored, records[stop + 5 :], [])
+    after, _ = run(restored, records[stop + replay :], [])
     again, _ = run(first, replayed, [])
     assert before + again + after == expected
 
