@@ -299,7 +299,7 @@ def test_what_has_expired_is_told_and_the_rest_is_checked(
     deployment.delete_records(settings.dead_letters_topic, 1)
     report = deployment.verify()[busiest]
     assert report.audited.counts.facts == report.audited.facts + 59 > report.audited.rows > 59
-    assert report.unchecked == ("1 dead letters have expired from their topic",)
+    assert report.unchecked == ("1 dead letter, expired from the topic",)
 
     # The earliest snapshot that is not behind the first request is what helps.
     deployment.delete_records(settings.requests_topic, 40)
