@@ -17,6 +17,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _MAX_DEPTH = 8  # a registry is six deep; a node that contains itself has no end
 _ABSENT = object()
+_UNKNOWN = "extra_forbidden"
 
 
 class RegistryDocument:
@@ -42,7 +43,7 @@ class RegistryDocument:
         try:
             return model.model_validate(self.value)
         except ValidationError as error:
-            details = min(_innermost(error.errors()), key=lambda each: self._line(each["loc"]))
+            details = self._first(_innermost(error.errors()))
             raise self.error(details["loc"], _advice(details)) from None
 
     def error(self, path: FieldPath, advice: str) -> RegistryError:
@@ -56,6 +57,14 @@ class RegistryDocument:
         # A whole mapping or list says less than its line.
         shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {_shorten(repr(value))}"
         return RegistryError(f"{self.source}:{self._line(path)}: {_dotted(path)}{shown}: {advice}")
+
+    def _first(self, errors: Sequence[ErrorDetails]) -> ErrorDetails:
+        """The error nearest the top; of what is absent in a mapping and what is unknown there, that: a misspelling."""
+        first = min(errors, key=lambda each: self._line(each["loc"]))
+        if first["loc"] in self._lines:
+            return first
+        beside = [each for each in errors if each["type"] == _UNKNOWN and each["loc"][:-1] == first["loc"][:-1]]
+        return min(beside or [first], key=lambda each: self._line(each["loc"]))
 
     def _line(self, path: FieldPath) -> int:
         while path not in self._lines:
@@ -131,7 +140,7 @@ def _innermost(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
 
 
 _ADVICE = {
-    "extra_forbidden": "is an unknown key; remove it or correct its spelling",
+    _UNKNOWN: "is an unknown key; remove it or correct its spelling",
     "missing": "is required; add it",
     "too_short": "is empty; add an entry",
     "model_type": "must be a mapping of keys to values",

@@ -147,6 +147,12 @@ def test_a_fractional_ttl_is_exact(tmp_path: Path, seconds: str, nanoseconds: in
             "registry.yaml:9: instances[0].group = 'chats': is no group; use one of chat, agents",
         ),
         ("    group: chat\n", "", "registry.yaml:8: instances[0].group: is required; add it"),
+        ("    group: chat\n", "    grop: chat\n", "registry.yaml:9: instances[0].grop = 'chat': is an unknown key"),
+        (
+            "block_bytes: 1048576",
+            "block_byte: 1048576",
+            "registry.yaml:16: instances[1].block_byte = 1048576: is an unknown",
+        ),
         (
             "block_size_tokens: 512",
             "block_size_tokens: 0",
