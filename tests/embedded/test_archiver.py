@@ -172,10 +172,12 @@ def test_accepted_gaps_are_recorded_and_everything_else_is_archived(
         store.refuse()
         clock.leap(settings.segment_seconds)
         held = running.wait_for(0, lambda one: one.trouble is not None)
+        running.wait_for(1, lambda one: one.trouble is not None)  # its pause must have begun before the leap
         topic.send_value(0, LARGE, 900)
         store.allow()
         clock.leap(1.0)
         running.wait_consumed([1800, 5, 0, 0])
+        running.wait_for(1, lambda one: one.trouble is None)
         lost = running.metric("gap_offsets_total", partition="0")
         assert running.archiver.status().waiting == ()
     chain = chain_of(settings, layout, 0)
