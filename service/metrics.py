@@ -100,11 +100,8 @@ class LanesMetrics:
 
     def begun(self, partition: int) -> None:
         """A lane begins: its counters are there before they count, or nobody would see the first one of each rise."""
-        label = str(partition)
-        for outcome in ("fact", "ignored", "dead_letter"):
-            self._records.labels(label, outcome)
-        for counter in (self._facts, self._times_clamped, self._snapshot_failures):
-            counter.labels(label)
+        self.handed_over(partition, LaneCounts())
+        self._snapshot_failures.labels(str(partition))
 
     def handed_over(self, partition: int, counts: LaneCounts) -> None:
         """A lane's share of a micro-batch is in Kafka."""

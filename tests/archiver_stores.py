@@ -42,7 +42,7 @@ class RefusingStore:
         return getattr(self._store, name)
 
 
-class SlowStore:
+class SilentStore:
     """A store that does not list some folders until it is let.
 
     Args:

@@ -236,6 +236,29 @@ def abort_every_third(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     return lambda: commits
 
 
+class Hold:
+    """A worker's `hold`: whether it holds is as the test says, and the test may wait until it was asked.
+
+    Attributes:
+        held: set while the worker is to hold.
+    """
+
+    def __init__(self) -> None:
+        self.held = threading.Event()
+        self._rounds = threading.Semaphore(0)
+
+    def __call__(self) -> bool:
+        self._rounds.release()
+        return self.held.is_set()
+
+    def go_round(self, times: int) -> None:
+        """Wait until the worker has asked so many times."""
+        while self._rounds.acquire(blocking=False):
+            pass
+        for _ in range(times):
+            assert self._rounds.acquire(timeout=10)
+
+
 class RunningWorker:
     """A worker in a thread, stopped at the end of the `with` block."""
 

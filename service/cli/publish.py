@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import (
     Bootstrap,
     Embedded,
@@ -50,7 +51,6 @@ def publish(
     store: Store = None,
 ) -> None:
     """Send a trace to the requests topic, with a progress bar, or a line now and then where no terminal is."""
-    from litehit.counted import counted
     from service.cli.progress import progress
     from service.publish_trace import publish_trace
     from service.publisher import Publisher, embedded_window_bytes

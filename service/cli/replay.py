@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from litehit.counted import counted
 from service.cli.options import (
     FanoutAllInstances,
     Instance,
@@ -48,7 +49,6 @@ def replay(
     ] = None,
 ) -> None:
     """Replay a trace without Kafka and without the service: all or nothing."""
-    from litehit.counted import counted
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_windows

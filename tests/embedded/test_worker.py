@@ -30,7 +30,7 @@ from service.records import OutputRecord, SourceRecords
 from service.settings import Settings
 from service.topics import TopicLayout
 from tests import lanes_harness as harness
-from tests.archiver_stores import SlowStore
+from tests.archiver_stores import SilentStore
 
 Run = Callable[..., harness.RunningWorker]
 PARTITIONS = 4
@@ -249,7 +249,7 @@ def test_a_lane_that_is_restored_for_long_holds_up_no_other(
     places = harness.send(broker.bootstrap, settings.requests_topic, events)
     first, *_, slow = sorted({partition for partition, _ in places})  # lanes are restored one after the other
     assert first < slow
-    store = SlowStore(settings.store, f"/{slow:05d}")
+    store = SilentStore(settings.store, f"/{slow:05d}")
     with run_worker(store=store) as worker:
         assert store.asked.wait(60)
         status = worker.wait_until(harness.caught_up([place for place in places if place[0] != slow]))
@@ -301,34 +301,22 @@ def test_offsets_that_are_not_committed_abort_the_batch(
 def test_a_hold_stops_the_flow_and_its_end_lets_it_go_on(
     broker: EmbeddedBroker, settings: Settings, run_worker: Run
 ) -> None:
-    held = threading.Event()
-    rounds = threading.Semaphore(0)
-
-    def hold() -> bool:
-        rounds.release()
-        return held.is_set()
-
-    def go_round(times: int) -> None:
-        while rounds.acquire(blocking=False):
-            pass
-        for _ in range(times):
-            assert rounds.acquire(timeout=10)
-
+    hold = harness.Hold()
     requests = harness.make_requests(60, seed=8)
     records = [(one.instance_id, harness.event(one)) for one in requests]
-    held.set()
+    hold.held.set()
     with run_worker(hold=hold) as worker:
         worker.wait_until(lambda now: len(now.lanes) == 4 and all(lane.next_offset == 0 for lane in now.lanes))
         places = harness.send(broker.bootstrap, settings.requests_topic, records[:30])
-        go_round(20)
+        hold.go_round(20)
         assert harness.read_topic(broker.bootstrap, settings.facts_topic, PARTITIONS) == []
-        held.clear()
+        hold.held.clear()
         worker.wait_until(harness.caught_up(places))
-        held.set()
-        go_round(3)  # the worker is idle, so that nothing is in its hands when the hold comes into force
+        hold.held.set()
+        hold.go_round(3)  # the worker is idle, so that nothing is in its hands when the hold comes into force
         places = harness.send(broker.bootstrap, settings.requests_topic, records[30:])
-        go_round(20)
+        hold.go_round(20)
         assert len(harness.read_topic(broker.bootstrap, settings.facts_topic, PARTITIONS)) == 30
-        held.clear()
+        hold.held.clear()
         worker.wait_until(harness.caught_up(places))
     assert facts_by_instance(broker, settings) == harness.straight_facts(requests, worker.known)

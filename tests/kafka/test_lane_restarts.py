@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -306,25 +305,16 @@ def test_requests_that_expired_unread_stop_their_lane_although_the_caches_are_th
 
 def test_requests_that_expire_before_a_running_lane_has_read_them_stop_it(settings: Settings, run_worker: Run) -> None:
     """Nothing is passed over in silence: the lane does not go on at the first request that is left."""
-    held = threading.Event()
-    rounds = threading.Semaphore(0)
-
-    def hold() -> bool:
-        rounds.release()
-        return held.is_set()
-
+    hold = harness.Hold()
     requests = harness.make_requests(400, seed=56)
     with run_worker(hold=hold) as worker:
         worker.wait_until(harness.caught_up(publish(settings, requests[:200])))
-        held.set()
-        while rounds.acquire(blocking=False):
-            pass
-        for _ in range(3):  # nothing is in its hands when the hold comes into force
-            assert rounds.acquire(timeout=10)
+        hold.held.set()
+        hold.go_round(3)  # nothing is in its hands when the hold comes into force
         places = publish(settings, requests[200:])
         hit, last = places[-1]
         expire(settings, hit, last)
-        held.clear()
+        hold.held.clear()
         worker.wait_until(harness.caught_up([place for place in places if place[0] != hit]))
         status = worker.wait_until(lambda now: bool(stopped(now)))
         assert list(stopped(status)) == [hit]

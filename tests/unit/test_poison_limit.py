@@ -11,6 +11,10 @@ from schemas.dead_letter import Reason
 from service.errors import TooManyDeadLetters
 from service.lanes.lane import Lane, LaneTargets
 from service.lanes.poison_limit import NO_LIMITS, PoisonLimits, PoisonWatch
+from service.lanes.restore import RestorePlan
+from service.lanes.restorer import Restored
+from service.lanes.seat import Seat
+from service.lanes.status import LaneState
 from service.records import SourceRecord
 from service.settings import Settings
 from tests import lanes_harness as harness
@@ -92,6 +96,31 @@ def test_a_run_goes_on_over_batches_and_a_restore_which_is_not_judged_itself(kno
     restored.process(harness.read(records("x.xx", first=4)))
     with pytest.raises(TooManyDeadLetters, match="requests/0/9: 4 dead letters in a row"):
         restored.process(harness.read(records("xx", first=8)))
+
+
+def seat_with(known: Registry, limits: PoisonLimits, target: int) -> Seat:
+    """Of a lane that replays what lies before the target."""
+    seat = Seat(0)
+    seat.begin(Restored(lane(known, limits), RestorePlan(0, target), None))
+    return seat
+
+
+@pytest.mark.parametrize("batch", [1, 3, 9])
+def test_dead_letters_that_are_replayed_do_not_stop_a_lane_again(known: Registry, batch: int) -> None:
+    """An operator had raised the limit, and has put it back: what it let through is behind the committed offset."""
+    seat = seat_with(known, PoisonLimits(consecutive=2, share=1.0, window=1), target=6)
+    read = records(".xxxx....")
+    outputs = [seat.process(harness.read(read[low : low + batch])) for low in range(0, len(read), batch)]
+    given = [output for output in outputs if output is not None]
+    assert sum(len(output.facts) for output in given) == 3
+    assert sum(len(output.dead_letters) for output in given) == 0
+    assert (seat.state, seat.next_offset) == (LaneState.RUNNING, 9)
+
+
+def test_a_run_that_goes_on_behind_what_was_replayed_does(known: Registry) -> None:
+    seat = seat_with(known, PoisonLimits(consecutive=2, share=1.0, window=1), target=3)
+    with pytest.raises(TooManyDeadLetters, match=r"requests/0/3: 3 dead letters in a row"):
+        seat.process(harness.read(records(".xxx.")))
 
 
 def test_a_share_counts_once_the_window_is_full(known: Registry) -> None:

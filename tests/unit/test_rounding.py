@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from litehit.counted import counted
 from litehit.errors import LengthMismatch, RoundedUpMismatch, TraceBlockMismatch
 from litehit.request import Request
 from litehit.rounding import keys_of_full_blocks
@@ -22,15 +21,20 @@ def test_the_partial_last_block_is_dropped(given: int, length: int, kept: int) -
     assert keys_of_full_blocks(keys(given), length, BLOCK).tolist() == list(range(kept))
 
 
-@pytest.mark.parametrize(("given", "length", "blocks"), [(1, 0, 0), (0, 1, 1), (1, 17, 2), (2, 16, 1)])
-def test_a_wrong_number_is_told(given: int, length: int, blocks: int) -> None:
+@pytest.mark.parametrize(
+    ("given", "length", "words"),
+    [
+        (1, 0, "1 key, but input_length 0 has 0 blocks"),
+        (0, 1, "0 keys, but input_length 1 has 1 block"),
+        (1, 17, "1 key, but input_length 17 has 2 blocks"),
+        (2, 16, "2 keys, but input_length 16 has 1 block"),
+    ],
+)
+def test_a_wrong_number_is_told(given: int, length: int, words: str) -> None:
     with pytest.raises(RoundedUpMismatch) as caught:
         keys_of_full_blocks(keys(given), length, BLOCK, "hash_ids")
     assert isinstance(caught.value, LengthMismatch)
-    assert str(caught.value).startswith(
-        f"hash_ids has {counted(given, 'key')}, but input_length {length} has "
-        f"{counted(blocks, 'block')} of 16 tokens (rounded up); send "
-    )
+    assert str(caught.value).startswith(f"hash_ids has {words} of 16 tokens (rounded up); send ")
 
 
 def request(count: int, length: int, *, stated: int | None = None, rounded_up: bool = False) -> Request:
