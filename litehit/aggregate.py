@@ -62,7 +62,7 @@ class AggregateCurve:
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> AggregateCurve:
-        """The aggregate whose `state()` this is; the arrays are shared.
+        """The aggregate whose `state()` this is; the arrays are copied, for they may be parts of a large file.
 
         Raises:
             StateError: an array is missing, has another type or length, or is none that `state()` gives.
@@ -83,7 +83,7 @@ class AggregateCurve:
             if np.dot(slope[:-1].astype(np.float64), np.diff(first).astype(np.float64)) >= _LAST:
                 raise StateError("slopes and capacities add up to more hits than there can be")
         restored = cls()
-        restored._set(first, slope)
+        restored._set(first.copy(), slope.copy())
         return restored
 
     @classmethod

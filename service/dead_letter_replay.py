@@ -52,6 +52,11 @@ class ReplayPosition:
         """How far those of a reason are."""
         return self.ahead.get(reason, self.offset)
 
+    @property
+    def farthest(self) -> int:
+        """The largest offset of any reason."""
+        return max(self.offset, *self.ahead.values(), 0)
+
     def moved(self, reasons: Collection[Reason], offset: int) -> ReplayPosition:
         """All of these reasons before an offset are published again too."""
         places = {reason: max(self.of(reason), offset) if reason in reasons else self.of(reason) for reason in Reason}
@@ -130,8 +135,8 @@ class DeadLetterReplay:
         # 2. How far the dead letters are published again; then up to where they go now.
         position = ReplayPosition.read(*reader.committed(partition))
         bounds = reader.bounds(partition)
-        if position.offset > bounds.stable:
-            raise ReplayRefused(reader.topic, partition, position.offset, bounds.stable, REPLAY_GROUP)
+        if position.farthest > bounds.stable:
+            raise ReplayRefused(reader.topic, partition, position.farthest, bounds.stable, REPLAY_GROUP)
         start = max(bounds.low, min(map(position.of, reasons)))
         with closing(reader.records(partition, start, bounds.stable)) as records:
             while batch := list(itertools.islice(records, _BATCH_RECORDS)):

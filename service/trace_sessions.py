@@ -97,17 +97,18 @@ class SessionTrace:
                 yield number, kept.read(length)
 
     def _requests(self) -> Iterator[SessionOfOne]:
-        seen: dict[str, str] = {}
+        seen: dict[str, tuple[str, int | None]] = {}
         for file in self._files:
             with self._current or TraceFile(file) as lines:
                 self._current = lines
                 for number, record in _records(lines):
                     try:
                         session = read_session(record, self._naming)
-                        if session.local_id is not None and (other := seen.setdefault(session.local_id, file)) != file:
-                            raise TraceError(
-                                file, number, f"session {session.local_id!r} is in {other} too; keep one of them"
-                            )
+                        if session.local_id is not None:
+                            # Its keys are told from other sessions' by its id alone.
+                            if (other := seen.get(session.local_id)) is not None:
+                                raise TraceError(file, number, _met_again(session.local_id, *other))
+                            seen[session.local_id] = file, number
                         for one in session.requests:
                             yield one if one.fault is None else self._faulty(one, one.fault, file, number)
                     except FormatError as error:
@@ -133,6 +134,11 @@ class _SessionFormat(WekaFormat):
         if (fault := self._faults.get(context.position)) is not None:
             raise fault
         return super().parse(record, context)
+
+
+def _met_again(session_id: str, file: str, number: int | None) -> str:
+    line = "" if number is None else f", line {number},"
+    return f"session {session_id!r} is in {file}{line} too; keep one of them, or give each an id of its own"
 
 
 def _records(lines: TraceFile) -> Iterator[tuple[int | None, bytes]]:

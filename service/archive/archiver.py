@@ -232,6 +232,8 @@ class Archiver:
         """
         changed = {}
         for partition, seat in self._seats.items():
+            if not seat.end_known:
+                continue  # what another run has shown holds
             offset = seat.archive.next_offset if self._settings.embedded else seat.archive.published_end
             if self._committed.get(partition) != offset:
                 changed[partition] = self._committed[partition] = offset

@@ -41,7 +41,7 @@ class LocalStore:
                 raise StoreError(f"store {self.url}: no such folder; give the folder of `litehit serve --store`")
             return
         try:
-            _make_folder(self.root)
+            _make_folder(self.root, Path(self.root.anchor))
             self._remove_stale()
             probe = self.root / f"{_TEMPORARY}{secrets.token_hex(8)}-probe"
             _publish(probe, b"")
@@ -56,13 +56,14 @@ class LocalStore:
         """See `Store.create`."""
         target = self._locate(path)
         with self._errors(path):
-            _make_folder(target.parent)
+            _make_folder(target.parent, self.root)
             _publish(target, data)
 
     def replace(self, path: str, data: Data, version: str) -> None:
         """See `Store.replace`."""
         target = self._locate(path)
         if not target.parent.is_dir():
+            self._refuse_if_gone()
             raise Changed(path)
         with self._errors(path), _written_beside(target, data) as temporary:
             with _locked_folder(target.parent):
@@ -94,6 +95,8 @@ class LocalStore:
             target.unlink(missing_ok=True)
             if target.parent.is_dir():
                 _sync_folder(target.parent)
+            else:
+                self._refuse_if_gone()
 
     def set_aside(self, path: str, version: str) -> str | None:
         """See `Store.set_aside`."""
@@ -116,8 +119,7 @@ class LocalStore:
             if not isinstance(error, FileNotFoundError):
                 raise error
 
-        if not self.root.is_dir():
-            raise StoreError(f"store {self.url}: the folder is gone; is its volume mounted?")
+        self._refuse_if_gone()
         for folder, _, names in os.walk(top, onerror=refuse):
             for name in names:
                 if name.startswith(_TEMPORARY):
@@ -135,6 +137,11 @@ class LocalStore:
                 if name.startswith(_TEMPORARY):
                     _remove_if_abandoned(Path(folder, name))
 
+    def _refuse_if_gone(self) -> None:
+        """Of a folder that is gone nothing can be said, and in its place none is made: its volume may come back."""
+        if not self.root.is_dir():
+            raise StoreError(f"store {self.url}: the folder is gone; is its volume mounted?")
+
     @contextmanager
     def _errors(self, path: str) -> Iterator[None]:
         try:
@@ -142,6 +149,7 @@ class LocalStore:
         except FileExistsError:
             raise AlreadyExists(path) from None
         except FileNotFoundError:
+            self._refuse_if_gone()
             raise NotFound(path) from None
         except OSError as error:
             raise StoreError(f"store {self.url}: {path}: {error.strerror or error}") from error
@@ -228,11 +236,11 @@ def _locked_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents so that they outlive a power loss."""
-    if folder.is_dir():
+def _make_folder(folder: Path, top: Path) -> None:
+    """Make a folder and its parents below the top, so that they outlive a power loss."""
+    if folder == top or folder.is_dir():
         return
-    _make_folder(folder.parent)
+    _make_folder(folder.parent, top)
     folder.mkdir(exist_ok=True)
     _sync_folder(folder.parent)
 

@@ -74,7 +74,7 @@ class Opening:
     def _seat(self, catalog: Catalog, chain: ChainKey, held: Held) -> Seat:
         self.metrics.begun(chain.partition)
         broken: ArchiveError | None = None
-        begin = 0
+        begin = 0  # not known
         try:
             # 2.
             begin = find_end(catalog, chain, held, accept_gap=self.settings.accept_gap)
@@ -84,7 +84,7 @@ class Opening:
             broken = error
         limits = SegmentLimits.of(self.settings)
         archive = PartitionArchive(chain, begin, limits, catalog, self.listener, self.metrics, self.writer, self.clock)
-        seat = Seat(archive, self.metrics, self.clock)
+        seat = Seat(archive, self.metrics, self.clock, end_known=broken is None)
         if broken is not None:
             seat.stop(broken)
         else:

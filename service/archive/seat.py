@@ -29,14 +29,19 @@ class Seat:
         archive: the partition.
         metrics: counts failures.
         clock: seconds that never go back.
+        end_known: whether the archive's offsets say where its segments end; a partition that can't find out is to be
+            stopped.
 
     Attributes:
         trouble: why publishing failed; None where the last try worked.
         error: why the partition stopped; None unless it did.
     """
 
-    def __init__(self, archive: PartitionArchive, metrics: ArchiveMetrics, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, archive: PartitionArchive, metrics: ArchiveMetrics, clock: Callable[[], float], *, end_known: bool = True
+    ) -> None:
         self.archive = archive
+        self.end_known = end_known
         self.trouble: StoreError | None = None
         self.error: ArchiveError | None = None
         self._metrics = metrics

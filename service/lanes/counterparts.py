@@ -11,16 +11,20 @@ from litehit.targets import Routing
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
 
 
-def counterpart(kept: InstanceSnapshot, registrations: Registrations) -> InstanceConfig | None:
-    """How an instance of a snapshot is analysed now; None where it is registered no more.
+def is_of(kept: InstanceSnapshot, registrations: Registrations) -> bool:
+    """Whether an instance of a snapshot is the one that has its id now.
 
     A variant and an instance of the same id have had other requests, so neither is the other's.
     """
-    instance_id = kept.config.instance_id
-    if kept.is_variant != (registrations.variant_base(instance_id) is not None):
+    return kept.is_variant == (registrations.variant_base(kept.config.instance_id) is not None)
+
+
+def counterpart(kept: InstanceSnapshot, registrations: Registrations) -> InstanceConfig | None:
+    """How an instance of a snapshot is analysed now; None where it is registered no more."""
+    if not is_of(kept, registrations):
         return None
     try:
-        return registrations.resolve(instance_id)
+        return registrations.resolve(kept.config.instance_id)
     except UnknownInstance:
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
@@ -24,12 +23,6 @@ T = TypeVar("T")
 
 _PATIENCE_SECONDS = CALL_SECONDS + 2.0
 
-_REPORTS_SECONDS = 60.0
-"""So long after an abort each record's delivery is reported: one that Kafka refuses is known when it comes again.
-
-Reports cost half as much as producing, and a commit tells without them whether all was delivered.
-"""
-
 
 class ExactlyOnce(Transaction):
     """Facts, dead letters and consumed offsets appear together or not at all.
@@ -47,7 +40,10 @@ class ExactlyOnce(Transaction):
         self._membership = membership
         self._stopping = stopping
         self._deliveries = Deliveries()
-        self._reports_until = -inf
+        # How far aborted batches went, by partition of the requests topic. The deliveries of what is made of records
+        # before that are reported, so that one that Kafka refuses is known when it comes again. Elsewhere the commit
+        # tells whether all was delivered, for half the cost of producing less.
+        self._aborted: dict[int, int] = {}
         properties = {
             "transactional.id": settings.transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout_seconds * 1000),
@@ -67,19 +63,21 @@ class ExactlyOnce(Transaction):
     def hand_over(self, batch: MicroBatch) -> None:
         """Hand over a batch in one transaction; the numbered steps are those of docs/GUARANTEES.md."""
         self._deliveries.clear()
-        deliveries = self._deliveries if time.monotonic() < self._reports_until else None
         self._call(self._producer.begin_transaction)
         try:
             for record in batch.outputs:  # 2.
-                produce(self._producer, record, deliveries)
+                produce(self._producer, record, self._deliveries if record.partition in self._aborted else None)
             crash_point(CrashPoint.MID_TRANSACTION)
             self._send_offsets(batch)  # 3.
             crash_point(CrashPoint.BEFORE_COMMIT)
             self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))  # 4.
         except BatchAborted as cause:
-            self._abort(cause)
+            self._abort(batch, cause)
         except NotReturned:
             self._replace_producer(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s")
+        for partition, position in batch.positions.items():
+            if self._aborted.get(partition, inf) <= position.offset:
+                del self._aborted[partition]
 
     def finish(self, batch: MicroBatch) -> None:
         """Nothing: the offsets are in the transaction."""
@@ -108,8 +106,9 @@ class ExactlyOnce(Transaction):
         self.open()
         raise BatchAborted(f"{reason}; a new producer goes on")
 
-    def _abort(self, cause: BatchAborted) -> NoReturn:
-        self._reports_until = time.monotonic() + _REPORTS_SECONDS
+    def _abort(self, batch: MicroBatch, cause: BatchAborted) -> NoReturn:
+        for partition, position in batch.positions.items():
+            self._aborted[partition] = max(position.offset, self._aborted.get(partition, 0))
         try:
             self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
         except TransactionUnknown as error:

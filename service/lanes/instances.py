@@ -21,7 +21,7 @@ from litehit.request import RequestBatch
 from litehit.targets import AS_NAMED, Routing
 from litehit.window_requests import WindowRequests
 from service.errors import CoreChanged
-from service.lanes.counterparts import counterpart
+from service.lanes.counterparts import counterpart, is_of
 from service.lanes.counters import Charge, OnlineCounters
 from service.lanes.frozen_lane import FrozenInstance, FrozenLane
 from service.lanes.snapshot import InstanceSnapshot, Snapshot
@@ -108,7 +108,7 @@ class LaneInstances:
         """
         config = self._registrations.propose(registration)
         instance_id = registration.instance_id
-        engine, kept = self._engines.get(instance_id), self._unregistered.get(instance_id)
+        engine, kept = self._engines.get(instance_id), self._kept(instance_id)
         if engine is not None:
             # What it leaves out is as it is for this record: while records are replayed, as it was then.
             config = registration.applied_to(engine.config)
@@ -129,6 +129,11 @@ class LaneInstances:
             self._engines[instance_id] = engine
         self._registrations.add(registration)
         self._fan_outs.clear()
+
+    def _kept(self, instance_id: str) -> InstanceSnapshot | None:
+        """What is kept of an instance that was registered no more; nothing of a variant of its id, or of none."""
+        kept = self._unregistered.get(instance_id)
+        return kept if kept is not None and is_of(kept, self._registrations) else None
 
     def _fan_out(self, instance_id: str) -> FanOut:
         """The engines of what a request names; those that are not there are made."""

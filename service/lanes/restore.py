@@ -126,7 +126,7 @@ def check_configuration(topic: RequestsTopic, partition: int, snapshot: Snapshot
         if registered is not None:
             differences += core_changes(instance.config, registered)
     if differences:
-        raise configuration_refused(topic, partition, snapshot, differences)
+        raise configuration_refused(topic, partition, snapshot.path, differences)
 
 
 def check_targets(
@@ -158,10 +158,10 @@ def check_targets(
 
 
 def configuration_refused(
-    topic: RequestsTopic, partition: int, snapshot: Snapshot | None, differences: Sequence[ConfigChange]
+    topic: RequestsTopic, partition: int, snapshot_path: str | None, differences: Sequence[ConfigChange]
 ) -> CannotRestore:
-    """What to say of caches that were filled under another configuration."""
-    kept = "caches that were replayed" if snapshot is None else f"caches in {snapshot.path}"
+    """What to say of caches that were filled under another configuration: a snapshot's, or those of the log's start."""
+    kept = "caches that were replayed" if snapshot_path is None else f"caches in {snapshot_path}"
     return CannotRestore(
         f"{topic.name}/{partition}: the registry's configuration is not that of the {kept}: "
         f"{'; '.join(map(str, differences))}; put it back, or {choices(partition, 'cold', 'earliest')}"

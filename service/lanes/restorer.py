@@ -87,6 +87,7 @@ class Restorer:
         # What a restore failed on, by partition: until something of it changes, the answer stays.
         self._refused: dict[int, _Refused] = {}
         self._bases: dict[int, _Basis] = {}
+        self._sources: dict[int, str | None] = {}  # the snapshot that each was restored from; None for the log's start
 
     def start(self, partition: int, standing: Standing) -> Future[Restored]:
         """Begin a restore in a thread of its own; the future ends as `restore` does."""
@@ -106,19 +107,24 @@ class Restorer:
             raise refused.error
         self._bases[partition] = basis
         try:
-            return self._restore(partition, standing)
+            restored = self._restore(partition, standing)
         except CannotRestore as error:
             self._refused[partition] = _Refused(basis, error)
             raise
+        self._sources[partition] = None if restored.snapshot is None else restored.snapshot.path
+        return restored
 
-    def refuse(self, restored: Restored, changes: Sequence[ConfigChange]) -> CannotRestore:
+    def refuse(self, partition: int, changes: Sequence[ConfigChange]) -> CannotRestore:
         """What was replayed is of another configuration than the registry's (step 5); it is not replayed again in vain.
+
+        Args:
+            partition: whose lane was restored last.
+            changes: what is another.
 
         Returns:
             What to say of it.
         """
-        partition = restored.lane.partition
-        error = configuration_refused(self._topic, partition, restored.snapshot, changes)
+        error = configuration_refused(self._topic, partition, self._sources[partition], changes)
         self._refused[partition] = _Refused(self._bases[partition], error)
         return error
 

@@ -15,6 +15,7 @@ from service.lanes.status import LaneState, LaneStatus, SnapshotStatus
 
 _NOT_YET = 2**63 - 1  # beyond every offset
 _AGAIN_SECONDS = 3.0  # a lane that can't restore looks so often whether it can now
+_BACKOFF_SECONDS = (0.1, 0.5, 1.0, 5.0)  # before a restore that failed is tried again, by consecutive failures
 
 
 class Phase(Enum):
@@ -36,14 +37,12 @@ class Seat:
         phase: what it does.
         end_offset: the partition's last stable offset, as last heard.
         error: why it stopped; kept until it begins again.
-        restored: what it began with, last.
     """
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.phase = Phase.WAITING
         self.end_offset: int | None = None
-        self.restored: Restored | None = None
         self._lane: Lane | None = None
         self._target = 0
         # Where this process's registry began to say what facts are charged; a restore after an abort replays on both
@@ -51,7 +50,8 @@ class Seat:
         self._live_from = _NOT_YET
         self._next_offset: int | None = None
         self.error: str | None = None
-        self._try_again_at = inf
+        self._ready_since = time.monotonic()
+        self._failures = 0
         self._counts = LaneCounts()
         self._restored_from: int | None = None
         self._replayed = 0
@@ -63,9 +63,7 @@ class Seat:
 
     def ready_since(self) -> float:
         """From when on a lane may be restored for it, in monotonic seconds: inf where it may not."""
-        if self.phase is Phase.STOPPED:
-            return self._try_again_at
-        return -inf if self.phase is Phase.WAITING else inf
+        return self._ready_since if self.phase in (Phase.WAITING, Phase.STOPPED) else inf
 
     def restore(self) -> None:
         """A lane is being made."""
@@ -77,7 +75,7 @@ class Seat:
         Raises:
             CoreChanged: as `process`.
         """
-        self.restored = restored
+        self._failures = 0
         self._lane, self._target = restored.lane, restored.plan.target
         self._restored_from = None if restored.snapshot is None else restored.snapshot.next_offset
         self._replayed = 0
@@ -89,13 +87,20 @@ class Seat:
     def wait(self) -> None:
         """Drop the lane until `begin`."""
         self._lane = self._next_offset = None
+        self._ready_since = time.monotonic()
         self.phase = Phase.WAITING
+
+    def postpone(self) -> None:
+        """Wait, for longer each time until `begin`; other seats have their turn meanwhile."""
+        self.wait()
+        self._ready_since += _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
+        self._failures += 1
 
     def stop(self, error: str, *, may_try_again: bool = False) -> None:
         """Work no more; the lane's memory is given back."""
         self._lane = None
         self.error = error
-        self._try_again_at = time.monotonic() + _AGAIN_SECONDS if may_try_again else inf
+        self._ready_since = time.monotonic() + _AGAIN_SECONDS if may_try_again else inf
         self.phase = Phase.STOPPED
 
     def process(self, records: ReadRecords) -> LaneOutput | None:

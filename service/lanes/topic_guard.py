@@ -13,6 +13,8 @@ from service.topic_watch import TopicWatch
 
 log = structlog.get_logger()
 
+_ASK_AGAIN_SECONDS = 1.0
+
 
 class TopicGuard:
     """Tells of a topic that was recreated or got partitions while its lanes run.
@@ -23,23 +25,25 @@ class TopicGuard:
     Args:
         topic: as it was found at start.
         watch: tells what it is now; None where it can't change.
-        stopping: True once the process is asked to stop.
+        stops_within: waits so many seconds for the process to be asked to stop; whether it was.
     """
 
-    def __init__(self, topic: RequestsTopic, watch: TopicWatch | None, stopping: Callable[[], bool]) -> None:
+    def __init__(self, topic: RequestsTopic, watch: TopicWatch | None, stops_within: Callable[[float], bool]) -> None:
         self._topic = topic
         self._watch = watch
-        self._stopping = stopping
+        self._stops_within = stops_within
 
     def fault(self) -> str | None:
         """Why nothing that was polled before may be processed; None where it may. Waits for Kafka's answer."""
         if self._watch is None:
             return None
-        while not self._stopping():
+        pause = 0.0
+        while not self._stops_within(pause):
             try:
                 found = self._watch.look()
             except KafkaException as error:
                 log.warning("topic_not_known", topic=self._topic.name, error=error.args[0].str())
+                pause = _ASK_AGAIN_SECONDS  # some errors are told at once
                 continue
             if found is None:
                 return "the topic was deleted while it was read; restart when it is there again"

@@ -15,11 +15,11 @@ from service.lanes.committed import RequestsTopic
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restore import Standing
 from service.lanes.restorer import Restored, Restorer
-from service.lanes.seat import Seat
+from service.lanes.seat import Phase, Seat
 
 log = structlog.get_logger()
 
-_BACKOFF_SECONDS = (0.0, 0.1, 0.5, 1.0, 5.0)  # before a seat begins again, by consecutive failures
+_BACKOFF_SECONDS = (0.0, 0.1, 0.5, 1.0, 5.0)  # before a seat begins again, by consecutive aborts
 
 
 class Usher:
@@ -44,7 +44,7 @@ class Usher:
         self._restorer = restorer
         self._begun = begun
         self._current: tuple[Seat, Future[Restored]] | None = None
-        self._failures = 0
+        self._aborts = 0
         self._not_before = 0.0
 
     def step(self, seats: Mapping[int, Seat]) -> None:
@@ -53,24 +53,25 @@ class Usher:
             seat, future = self._current
             if future.done():
                 self._current = None
-                if seats.get(seat.partition) is seat:  # not given up meanwhile
+                # Not given up meanwhile, nor stopped.
+                if seats.get(seat.partition) is seat and seat.phase is Phase.RESTORING:
                     self._finish(seat, future)
             return
         now = time.monotonic()
-        # Those that wait come before those that were refused, which would else take every turn.
+        # Each that fails gets another time, so that none takes every turn.
         first = min(seats.values(), key=Seat.ready_since, default=None)
         if first is not None and first.ready_since() <= now >= self._not_before:
             self._start(first)
 
     def back_off(self) -> None:
-        """Something failed: wait a little before the next restore, longer each time."""
-        delay = _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
-        self._failures += 1
+        """A batch was aborted: wait a little before the next restore, longer each time."""
+        delay = _BACKOFF_SECONDS[min(self._aborts, len(_BACKOFF_SECONDS) - 1)]
+        self._aborts += 1
         self._not_before = time.monotonic() + delay
 
     def succeeded(self) -> None:
-        """Forget failures."""
-        self._failures = 0
+        """A batch was handed over: the aborts before it are forgotten."""
+        self._aborts = 0
 
     def stop_seat(self, seat: Seat, error: str, *, may_try_again: bool = False) -> None:
         """End a seat's work; the others go on."""
@@ -81,9 +82,7 @@ class Usher:
 
     def refuse(self, seat: Seat, error: CoreChanged) -> None:
         """Stop a seat whose caches, once they were replayed, are of another configuration than the registry's."""
-        if seat.restored is None:
-            raise AssertionError(f"the seat of partition {seat.partition} was refused before it began")
-        sentence = str(self._restorer.refuse(seat.restored, error.changes))
+        sentence = str(self._restorer.refuse(seat.partition, error.changes))
         self.stop_seat(seat, sentence, may_try_again=True)
 
     def _start(self, seat: Seat) -> None:
@@ -122,5 +121,4 @@ class Usher:
 
     def _postpone(self, seat: Seat, error: str) -> None:
         log.warning("lane_waits", partition=seat.partition, error=error)
-        seat.wait()
-        self.back_off()
+        seat.postpone()

@@ -92,7 +92,7 @@ class LanesWorker:
         self._ended = False
         self._targets = LaneTargets(settings.facts_topic, settings.dead_letters_topic, settings.dead_letter_max_bytes)
         self._limits = PoisonLimits.of(settings)
-        guard = TopicGuard(self._topic, watch, self._is_stopping)
+        guard = TopicGuard(self._topic, watch, self._stops_within)
         topic_formats = formats.of_topic(
             settings.requests_format, settings.instance_template, settings.routing.pooled(registry)
         )
@@ -170,19 +170,23 @@ class LanesWorker:
         if not self._settings.embedded:  # whose topics end with this process
             lanes = self._lanes()
             self._snapshotter.take_all([lanes[partition] for partition in partitions if partition in lanes])
-        self.lost(partitions)
+        self._drop(partitions)
 
     def lost(self, partitions: Sequence[int]) -> None:
-        """Drop seats."""
+        """Drop seats: the group has gone on without this member, which has no partitions until it is given some."""
+        self._assigned = False
         self._batches.settle()
-        for partition in partitions:
-            self._seats.pop(partition, None)
+        self._drop(partitions)
 
     def end_offset(self, partition: int, offset: int) -> None:
         """Note how far a log goes."""
         seat = self._seats.get(partition)
         if seat is not None:
             seat.end_offset = offset
+
+    def _drop(self, partitions: Sequence[int]) -> None:
+        for partition in partitions:
+            self._seats.pop(partition, None)
 
     # One round of the loop.
 
@@ -290,3 +294,6 @@ class LanesWorker:
 
     def _is_stopping(self) -> bool:
         return self._ended or self._stop.is_set()
+
+    def _stops_within(self, seconds: float) -> bool:
+        return self._stop.wait(seconds) or self._ended

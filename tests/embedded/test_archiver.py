@@ -221,6 +221,7 @@ def test_a_torn_segment_whose_facts_expired_stops_its_partition(
         assert "damaged" in str(stopped.error)
         assert "restore the file from a copy" in str(stopped.error)
     assert only.read_bytes() == b""
+    assert group_offsets(broker.bootstrap, settings, 4)[0] == 10, "what is safe is not unknown to the group now"
 
 
 def test_a_store_that_refuses_is_tried_again_and_nothing_is_lost(

@@ -15,6 +15,7 @@ from litehit.errors import TooManyBlocks
 from litehit.instance import InstanceEngine
 from litehit.prepared import Prepared
 from schemas.dead_letter import ERROR_HEADER, SOURCE_HEADER, Reason
+from service.api.readiness import lanes_waiting
 from service.embedded import EmbeddedBroker
 from service.errors import BatchAborted
 from service.lanes import lane as lane_module
@@ -320,3 +321,17 @@ def test_a_hold_stops_the_flow_and_its_end_lets_it_go_on(
         hold.held.clear()
         worker.wait_until(harness.caught_up(places))
     assert facts_by_instance(broker, settings) == harness.straight_facts(requests, worker.known)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_who_lost_all_partitions_waits_for_the_group_again(run_worker: Run, lost: bool) -> None:
+    worker = run_worker().worker
+    worker.assigned([0, 1])
+    # What is revoked is another member's, as it is to be.
+    (worker.lost if lost else worker.revoked)([0, 1])
+    stop = threading.Event()
+    stop.set()
+    worker.run(stop)
+    assert worker.status().assigned is not lost
+    waiting = [one.detail for one in lanes_waiting(worker.status)()]
+    assert waiting == (["the consumer group has not assigned partitions yet"] if lost else [])

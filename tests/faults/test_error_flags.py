@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, Producer
 
 from service.errors import BatchAborted, Fenced, ProducerFailed, TransactionUnknown, Undeliverable
+from service.lanes import producing
 from service.lanes.at_least_once import AtLeastOnce
 from service.lanes.committed import Position
 from service.lanes.exactly_once import ExactlyOnce
@@ -40,7 +41,7 @@ class Member:
 def mock() -> Iterator[MockCluster]:
     with MockCluster() as cluster:
         for topic in ("requests", "facts"):
-            cluster.create_topic(topic, 1)
+            cluster.create_topic(topic, 2)
         yield cluster
 
 
@@ -194,6 +195,35 @@ def test_a_record_that_is_refused_when_it_comes_again_is_told(
     assert (caught.value.topic, caught.value.partition) == ("facts", 0)
     hand_over_at_last(exactly_once, batch(1))
     assert facts(mock)[-1] == b"fact 1"
+
+
+def test_deliveries_are_reported_until_the_partition_is_past_what_was_aborted(
+    mock: MockCluster, exactly_once: ExactlyOnce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[bool] = []
+    original = producing.produce
+
+    def produce(producer: Producer, record: OutputRecord, deliveries: producing.Deliveries | None) -> None:
+        reported.append(deliveries is not None)
+        original(producer, record, deliveries)
+
+    monkeypatch.setattr("service.lanes.exactly_once.produce", produce)
+
+    def handed_over(wanted: MicroBatch) -> bool:
+        """Whether its deliveries were reported."""
+        hand_over_at_last(exactly_once, wanted)
+        return reported[-1]
+
+    exactly_once.open()
+    assert not handed_over(batch(0))
+    mock.fail(Api.TXN_OFFSET_COMMIT, KafkaError.ILLEGAL_GENERATION)
+    with pytest.raises(BatchAborted):
+        exactly_once.commit(batch(5))
+    other = OutputRecord("facts", 1, b"key", b"of another partition", (), 0)
+    assert not handed_over(MicroBatch([other], "requests", {1: Position(9, "generation:1:0")}))
+    assert handed_over(batch(3))  # however long it took
+    assert handed_over(batch(5))
+    assert not handed_over(batch(6))
 
 
 def hand_over_at_last(transaction: Transaction, wanted: MicroBatch) -> None:

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from litehit.registry import Registry
 from schemas.dead_letter import Reason
-from service.dead_letter_replay import REPLAY_GROUP, DeadLetterReplay, Replayed
+from service.dead_letter_replay import REPLAY_GROUP, DeadLetterReplay, Replayed, ReplayPosition
 from service.errors import BatchAborted, Fenced, ReplayRefused
 from service.lanes.exactly_once import ExactlyOnce
 from service.lanes.membership import NoMember
@@ -239,10 +239,16 @@ def test_a_second_replay_fences_the_first(
     assert len(published(settings, before)) == 9
 
 
-def test_a_position_behind_the_end_is_refused(settings: Settings, layout: TopicLayout) -> None:
+@pytest.mark.parametrize("position", [ReplayPosition(7), ReplayPosition(0, {Reason.KEY_TYPE: 7})])
+def test_a_position_behind_the_end_is_refused(
+    settings: Settings, layout: TopicLayout, position: ReplayPosition
+) -> None:
     assert settings.bootstrap is not None
     consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": REPLAY_GROUP})
-    consumer.commit(offsets=[TopicPartition(settings.dead_letters_topic, 1, 7)], asynchronous=False)
+    place = position.committed()
+    consumer.commit(
+        offsets=[TopicPartition(settings.dead_letters_topic, 1, place.offset, place.metadata)], asynchronous=False
+    )
     consumer.close()
     with pytest.raises(ReplayRefused, match=rf"{settings.dead_letters_topic}/1: .* up to offset 7, but it ends at 0"):
         replay(settings)

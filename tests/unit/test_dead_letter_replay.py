@@ -29,3 +29,11 @@ def test_each_reason_goes_its_own_way_and_survives_the_commit(runs: list[tuple[s
 def test_all_reasons_leave_nothing_to_say_beside_the_offset() -> None:
     position = ReplayPosition(3, {Reason.KEY_TYPE: 9}).moved(set(Reason), 12)
     assert (position.committed().offset, position.committed().metadata) == (12, "")
+
+
+@given(RUNS)
+def test_the_farthest_reason_says_what_the_topic_must_hold(runs: list[tuple[set[Reason], int]]) -> None:
+    position = ReplayPosition.read(-1001, None)
+    for reasons, offset in runs:
+        position = position.moved(reasons, offset)
+    assert position.farthest == max([0, *(offset for _, offset in runs)])

@@ -205,3 +205,20 @@ def test_caches_filled_by_another_routing_are_refused() -> None:
         )
     # Where nothing was kept, nothing contradicts.
     check(replace(warm(), instances=()), REGISTRY, POOL)
+
+
+def test_a_registration_does_not_take_over_what_a_variant_of_its_id_has_left() -> None:
+    """They have had other requests."""
+    without = lane(Registry([CONFIG, PLAIN]), restored=warm())
+    without.go_live()
+    fields = {"block_size_tokens": 8, "trace_block_size_tokens": 4, "block_bytes": 1024, "ttl_seconds": 0}
+    registered = {"type": "register", "instance_id": "a@short", **fields}
+    newcomer = Request("a@short", "new", 10**9, np.array([1, 2], np.int64), 8)
+    first = without.next_offset
+    told = made.records_of([newcomer], first)[0]._replace(value=json.dumps(registered).encode())
+    output = without.process(harness.read([told, *made.records_of([newcomer, newcomer], first + 1)]))
+    assert output.counts.dead_letters == {}
+    curves = [json.loads(fact.value or b"")["hit_curve"] for fact in output.facts]
+    assert curves == [[], [[1, 1]]]
+    (status,) = [one for one in without.instances() if one.config.instance_id == "a@short"]
+    assert (status.unique_blocks, status.totals.requests) == (1, 2)

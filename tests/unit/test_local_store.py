@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,31 @@ def test_what_cant_be_listed_is_not_empty(tmp_path: Path) -> None:
             store.list(prefix)
     (tmp_path / "away").rename(tmp_path / "store")
     assert [file.path for file in store.list("facts")] == ["facts/topic/segment"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.create("facts/new", b""),
+        lambda store: store.create("new", b""),
+        lambda store: store.replace("facts/file", b"", "1-2-3"),
+        lambda store: store.read("facts/file"),
+        lambda store: store.open("facts/file"),
+        lambda store: store.list("facts"),
+        lambda store: store.delete("facts/file"),
+        lambda store: store.set_aside("facts/file", "1-2-3"),
+    ],
+)
+def test_a_store_that_is_gone_is_told_and_not_made_again(tmp_path: Path, call: Callable[[LocalStore], object]) -> None:
+    """A volume that was unmounted: what is written in its place would be hidden when it comes back."""
+    store = LocalStore(tmp_path / "volume" / "store")
+    store.create("facts/file", b"here")
+    (tmp_path / "volume").rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="the folder is gone; is its volume mounted"):
+        call(store)
+    assert not (tmp_path / "volume").exists()
+    (tmp_path / "elsewhere").rename(tmp_path / "volume")
+    assert store.read("facts/file") == b"here"
 
 
 def test_a_file_url_is_a_folder_and_an_unknown_scheme_is_refused(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def lanes(tmp_path: Path) -> dict[int, Lane]:
 
 @pytest.fixture
 def ahead() -> Iterator[ReadAhead]:
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda _: False), formats.of_topic(FormatName.NATIVE), 2**20)
     yield ahead
     ahead.close()
 
@@ -78,7 +78,7 @@ def test_records_are_read_in_order_for_the_lanes_there_are(ahead: ReadAhead, lan
 
 def test_a_poll_of_many_bytes_is_several_batches(lanes: dict[int, Lane]) -> None:
     size = len(RECORDS[0][0].value or b"") * 10
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), size)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda _: False), formats.of_topic(FormatName.NATIVE), size)
     read = ahead.begin(Polled(messages(0, 1)), lanes).result()
     ahead.close()
     assert len(read.batches) > 4
@@ -97,7 +97,7 @@ def test_a_fault_of_the_reader_is_told_for_the_partition_it_befell(lanes: dict[i
             return formats.get("native").parse(record, context)
 
     broken = True
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), TopicFormats(Broken(), {}), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda _: False), TopicFormats(Broken(), {}), 2**20)
     read = ahead.begin(Polled(messages(1)), lanes).result()
     broken = False
     whole = ahead.begin(Polled(messages(1)), lanes).result()
@@ -120,7 +120,7 @@ def test_nothing_is_read_of_a_topic_that_is_another_now(
         return "the topic was recreated"
 
     monkeypatch.setattr(TopicGuard, "fault", fault)
-    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda: False), formats.of_topic(FormatName.NATIVE), 2**20)
+    ahead = ReadAhead(TopicGuard(TOPIC, None, lambda _: False), formats.of_topic(FormatName.NATIVE), 2**20)
     read = ahead.begin(Polled(messages(0, 1)), lanes).result()
     assert (read.fault, list(read.batches)) == ("the topic was recreated", [])
     assert ahead.begin(Polled(), lanes).result().fault is None  # an empty poll needs no answer

@@ -243,9 +243,13 @@ def test_what_was_replayed_in_vain_is_not_replayed_again(
 ) -> None:
     snapshots.write(kept)
     restored = restorer.restore(3, standing(150))
+    assert restored.snapshot is not None
     change = ConfigChange("chat-a", "block_size_tokens", 4, 8, True)
-    error = restorer.refuse(restored, [change])
-    assert "chat-a has block_size_tokens 4 there and 8 now; put it back, or choose with" in str(error)
+    error = restorer.refuse(3, [change])
+    assert f"that of the caches in {restored.snapshot.path}: chat-a has block_size_tokens 4 there and 8 now" in str(
+        error
+    )
+    assert "; put it back, or choose with" in str(error)
     with pytest.raises(CannotRestore) as caught:
         restorer.restore(3, standing(150))
     assert caught.value is error

@@ -118,8 +118,23 @@ def test_what_is_wrong_is_told_with_the_file_and_the_place(tmp_path: Path, conte
 
 def test_a_local_session_in_two_files_is_refused(tmp_path: Path) -> None:
     write(tmp_path, a=session("one", request(0, [1])), c=session("one", request(0, [1])))
-    with pytest.raises(TraceError, match=r"c\.json: line 1: session 'one' is in .*a\.json too; keep one of them"):
+    with pytest.raises(TraceError, match=r"c\.json: line 1: session 'one' is in .*a\.json, line 1, too; keep one"):
         read(tmp_path)
+
+
+def test_a_local_session_in_two_lines_is_refused(tmp_path: Path) -> None:
+    """Its blocks would be taken for those of the other one."""
+    trace = tmp_path / "sessions.jsonl"
+    trace.write_text("".join(json.dumps(session(name, request(0, [1]))) + "\n" for name in ("one", "two", "one")))
+    with pytest.raises(TraceError, match=r"line 3: session 'one' is in .*sessions\.jsonl, line 1, too; keep one"):
+        read(trace)
+
+
+def test_a_global_session_may_come_in_parts(tmp_path: Path) -> None:
+    trace = tmp_path / "sessions.jsonl"
+    parts = (session("one", request(time, [1]), scope="global") for time in (0, 1))
+    trace.write_text("".join(json.dumps(part) + "\n" for part in parts))
+    assert [one.block_keys.tolist() for one in read(trace)] == [[1], [1]]
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
