@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -63,10 +63,10 @@ class LanesMetrics:
             buckets=(1, 3, 10, 30, 100, 300, 1000, 3000, 10000),
             registry=registry,
         )
-        # From the batch's arrival to its commit.
+        # From the lanes' begin with a batch, that was read ahead by then, to where its commit is seen.
         self._batch_seconds = Histogram(
             "litehit_lane_batch_seconds",
-            "Seconds from a micro-batch's arrival to its commit",
+            "Seconds from a micro-batch's first request in a lane to its commit",
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
             registry=registry,
         )
@@ -181,10 +181,15 @@ class _LanesCollector(_AtScrape):
         tokens = CounterMetricFamily("litehit_instance_input_tokens", "Tokens of their prompts", labels=of_instance)
         hit_blocks = CounterMetricFamily("litehit_instance_hit_blocks", "Hit blocks at a capacity", labels=of_slot)
         hit_tokens = CounterMetricFamily("litehit_instance_hit_tokens", "Hit tokens at a capacity", labels=of_slot)
+        # How long nothing was heard of Kafka: it is away, or the lanes' loop hangs.
+        silence = GaugeMetricFamily(
+            "litehit_lanes_kafka_silence_seconds", "Seconds since the lanes last heard of a connected broker"
+        )
         # Instances whose records lie on several partitions: each lane's cache sees only a part of their requests.
         split = GaugeMetricFamily("litehit_split_instances", "Instances that several lanes of this process hold")
         status = self._status()
         split.add_metric([], len(status.split_instances))
+        silence.add_metric([], max(0.0, time.monotonic() - status.heard_at))
         for lane in status.lanes:
             label = str(lane.partition)
             for known in LaneState:
@@ -212,7 +217,7 @@ class _LanesCollector(_AtScrape):
             if lane.snapshot is not None:
                 age.add_metric([label], max(0.0, time.time() - lane.snapshot.taken_at))
         lanes = (state, next_offset, lag, blocks, memory, restored_from, replayed, age)
-        return *lanes, split, requests, tokens, hit_blocks, hit_tokens
+        return *lanes, silence, split, requests, tokens, hit_blocks, hit_tokens
 
 
 _INFINITE = "+Inf"
@@ -300,14 +305,23 @@ class _ArchiveCollector(_AtScrape):
         end = GaugeMetricFamily("litehit_archive_end_offset", "End of the published segments", labels=["partition"])
         # 1 where the partition stopped with an error; the log and readiness say which.
         stopped = GaugeMetricFamily("litehit_archive_stopped", "1 if the partition stopped", labels=["partition"])
-        for one in self._status().partitions:
+        # 1 while it waits for the store or the topic before it knows where its partitions go on.
+        waiting = GaugeMetricFamily("litehit_archive_waiting", "1 if the archive can't begin yet")
+        # How long Kafka has not answered, or the archive's loop hangs.
+        silence = GaugeMetricFamily(
+            "litehit_archive_kafka_silence_seconds", "Seconds since Kafka last answered the archive"
+        )
+        status = self._status()
+        waiting.add_metric([], float(status.starting is not None))
+        silence.add_metric([], max(0.0, time.monotonic() - status.heard_at))
+        for one in status.partitions:
             label = [str(one.chain.partition)]
             if one.lag is not None:
                 lag.add_metric(label, one.lag)
             tail.add_metric(label, one.tail_rows)
             end.add_metric(label, one.published_end)
             stopped.add_metric(label, float(one.error is not None))
-        return lag, tail, end, stopped
+        return lag, tail, end, stopped, waiting, silence
 
 
 class UpkeepMetrics:
@@ -341,6 +355,8 @@ class UpkeepMetrics:
         )
         # Looks that could not be finished, by the store's fault or a segment's; each is repeated.
         self._failures = Counter("litehit_upkeep_failures", "Looks that failed", registry=registry)
+        # 1 from a look that could not be finished to one that could.
+        self._failing = Gauge("litehit_upkeep_failing", "1 if the last look failed", registry=registry)
 
     def stored(self, segments: Mapping[int, int], size_bytes: Mapping[int, int]) -> None:
         """So many segments and bytes of each partition are in the store."""
@@ -362,8 +378,12 @@ class UpkeepMetrics:
         self._removed_facts.labels(str(partition)).inc(facts)
 
     def failed(self) -> None:
-        """A look could not be finished."""
+        """A look could not be finished, or not for all partitions."""
         self._failures.inc()
+
+    def looked(self, *, well: bool) -> None:
+        """A look has ended."""
+        self._failing.set(not well)
 
 
 class ApiMetrics:
@@ -404,6 +424,11 @@ class ApiMetrics:
             "litehit_index_unreadable_files", "Files at the store's end that can't be read", registry=registry
         )
         unreadable.set_function(lambda: index_size().unreadable)
+        # Offsets whose facts no segment holds though later ones do: given up, or in a file that can't be read.
+        missing = Gauge(
+            "litehit_index_missing_offsets", "Offsets before the store's end without a fact in it", registry=registry
+        )
+        missing.set_function(lambda: index_size().missing)
         registry.register(_CapacityCollector(capacities))
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -415,6 +440,15 @@ class ApiMetrics:
         requests, taken = known
         requests.inc()
         taken.observe(seconds)
+
+
+class FollowerMetrics:
+    """Whether the index is level with the store."""
+
+    def __init__(self, registry: CollectorRegistry, waiting: Callable[[], Collection[str]]) -> None:
+        # 0 while the store, or a segment that has come, can't be read: answers stay as they were.
+        following = Gauge("litehit_index_following", "1 if the last look at the store worked", registry=registry)
+        following.set_function(lambda: float(not waiting()))
 
 
 class _CapacityCollector(_AtScrape):

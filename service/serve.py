@@ -34,7 +34,7 @@ from service.embedded import EmbeddedBroker
 from service.heap import give_back_early
 from service.lag_window import LagWindow
 from service.lanes.worker import LanesWorker
-from service.metrics import ArchiveMetrics, LanesMetrics, UpkeepMetrics
+from service.metrics import ArchiveMetrics, FollowerMetrics, LanesMetrics, UpkeepMetrics
 from service.settings import Role, Settings
 from service.supervisor import Supervisor, stopping_on_signals
 from service.topic_watch import TopicWatch
@@ -176,6 +176,7 @@ class _Process:
             follower = StoreFollower(catalog, index, settings.follow_seconds)
             log = FactLog(catalog, self._open_facts)
             self._status.append(api_waiting(follower.waiting))
+            FollowerMetrics(self._metrics, follower.waiting)
         app = create_app(
             index,
             registry=self._metrics,

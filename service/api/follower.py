@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
-from litehit import curve_table, point_kernels, summary_kernels
+from service import warm_up
 from service.api.chain_state import Extent
 from service.api.index import FactIndex
 from service.archive.catalog import Catalog
@@ -44,9 +44,7 @@ class StoreFollower:
 
     def run(self, stop: threading.Event) -> None:
         """Follow the store until told to stop. A store that can't be read is tried again at each look."""
-        curve_table.warm_up()
-        point_kernels.warm_up()
-        summary_kernels.warm_up()
+        warm_up.answers()
         while not stop.is_set():
             try:
                 self.refresh(stop)

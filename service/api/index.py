@@ -62,6 +62,7 @@ class IndexSize:
         segments: segments counted.
         groups: groups of which there are facts.
         unreadable: files at the ends of chains that can't be read; what they hold is not counted.
+        missing: offsets between segments whose facts no segment holds.
     """
 
     facts: int
@@ -69,6 +70,7 @@ class IndexSize:
     segments: int
     groups: int
     unreadable: int
+    missing: int
 
 
 class FactIndex:
@@ -178,6 +180,7 @@ class FactIndex:
             segments=sum(len(chain.segments) for chain in state.chains.values()),
             groups=state.groups,
             unreadable=sum(len(chain.extent.unreadable) for chain in state.chains.values()),
+            missing=sum(end - first for chain in state.chains.values() for first, end in chain.extent.missing),
         )
 
     def segments(self) -> Collection[SegmentInfo]:

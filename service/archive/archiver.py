@@ -77,7 +77,8 @@ class Archiver:
         self._committed: dict[int, int] = {}
         self._measured_at = 0.0
         self._lag_known = True
-        self._status = ArchiveStatus("the store's segments are not listed yet")
+        self._heard_at = time.monotonic()
+        self._status = ArchiveStatus("the store's segments are not listed yet", (), self._heard_at)
         self._consumer = FactsConsumer(settings, bootstrap)
         self._offsets = FactsOffsets(settings, bootstrap)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
@@ -133,9 +134,10 @@ class Archiver:
                 self._seats, self._ends = self._opening.open(self._topic)
             except (StoreError, TopicsError, KafkaException) as error:
                 _log.warning("archive_not_started", error=str(error))
-                self._status = ArchiveStatus(f"can't begin yet: {error}")
+                self._status = ArchiveStatus(f"can't begin yet: {error}", (), self._heard_at)
                 stop.wait(_ASK_AGAIN_SECONDS)
             else:
+                self._heard_at = time.monotonic()
                 self._read()  # 4.
                 self._show()
                 return
@@ -219,6 +221,7 @@ class Archiver:
             self._lag_known = False
             return
         self._lag_known = True
+        self._heard_at = time.monotonic()
         for partition, low in lows.items():
             seat = self._seats[partition]
             if seat.error is None:
@@ -259,6 +262,5 @@ class Archiver:
 
     def _show(self) -> None:
         if self._seats:
-            self._status = ArchiveStatus(
-                None, tuple(seat.status(self._ends.get(partition)) for partition, seat in self._seats.items())
-            )
+            partitions = tuple(seat.status(self._ends.get(partition)) for partition, seat in self._seats.items())
+            self._status = ArchiveStatus(None, partitions, self._heard_at)

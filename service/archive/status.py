@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from service.archive.segment import ChainKey
 
@@ -47,10 +48,12 @@ class ArchiveStatus:
     Attributes:
         starting: what it waits for before it knows its partitions; None once it does.
         partitions: one a partition, in order; empty until then.
+        heard_at: when Kafka last answered it, in monotonic seconds.
     """
 
     starting: str | None
     partitions: tuple[PartitionStatus, ...] = ()
+    heard_at: float = field(default_factory=time.monotonic)
 
     def consumed(self, partitions: Iterable[int]) -> Mapping[int, int]:
         """The offset up to which facts are consumed, of those partitions that are known.

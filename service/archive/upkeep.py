@@ -66,6 +66,7 @@ class Upkeep:
             except StoreError as error:
                 pause = max(self._settings.upkeep_seconds, min(2 * pause, LONGEST_PAUSE_SECONDS))
                 self._metrics.failed()
+                self._metrics.looked(well=False)
                 _log.error("upkeep_failed", error=str(error), again_in_seconds=pause)
             else:
                 pause = self._settings.upkeep_seconds
@@ -99,6 +100,7 @@ class Upkeep:
                 self._told[key] = str(error)
             else:
                 self._told.pop(key, None)
+        self._metrics.looked(well=not self._told)
 
     def _keep(self, key: ChainKey, stop: threading.Event) -> None:
         delete_superseded(self._catalog, key)

@@ -195,6 +195,7 @@ class LaneInstances:
                 engine.core.current_unique_blocks(),
                 engine.core.memory_usage_bytes(),
                 self._counters[instance_id].totals(),
+                self._registrations.variant_base(instance_id) is not None,
             )
             for instance_id, engine in sorted(self._engines.items())
         )

@@ -35,6 +35,9 @@ class GroupListener(Protocol):
     def end_offset(self, partition: int, offset: int) -> None:
         """A partition's last stable offset."""
 
+    def heard(self) -> None:
+        """A broker is connected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Polled:
@@ -178,7 +181,10 @@ class RequestsConsumer:
         self._listener.lost(numbers)
 
     def _on_statistics(self, statistics: str) -> None:
-        partitions = json.loads(statistics)["topics"].get(self._topic, {}).get("partitions", {})
+        told = json.loads(statistics)
+        if any(broker["state"] == "UP" for broker in told["brokers"].values()):
+            self._listener.heard()
+        partitions = told["topics"].get(self._topic, {}).get("partitions", {})
         for number, figures in partitions.items():
             if figures["ls_offset"] >= 0:
                 self._listener.end_offset(int(number), figures["ls_offset"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from litehit.registry import InstanceConfig
@@ -28,12 +29,14 @@ class InstanceStatus:
         unique_blocks: blocks it holds.
         memory_bytes: bytes of its arrays.
         totals: its facts so far, at its configured capacities; not to be changed.
+        is_variant: it is a variant of another one, which has the same requests.
     """
 
     config: InstanceConfig
     unique_blocks: int
     memory_bytes: int
     totals: SlotTotals
+    is_variant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +95,15 @@ class LanesStatus:
     Attributes:
         assigned: the group has answered; before that `lanes` is empty because nothing is known.
         lanes: one a partition held, by partition.
+        heard_at: when the lanes last heard of a broker that is connected, in monotonic seconds.
     """
 
     assigned: bool
     lanes: tuple[LaneStatus, ...]
+    heard_at: float = field(default_factory=time.monotonic)
 
     @property
     def split_instances(self) -> frozenset[str]:
-        """Instances that more than one lane holds, since their records lie on several partitions."""
-        held = Counter(one.config.instance_id for lane in self.lanes for one in lane.instances)
+        """Instances, but no variants, that more than one lane holds, since their records lie on several partitions."""
+        held = Counter(one.config.instance_id for lane in self.lanes for one in lane.instances if not one.is_variant)
         return frozenset(instance_id for instance_id, lanes in held.items() if lanes > 1)

@@ -109,7 +109,8 @@ class LanesWorker:
             settings, self._topic, self._seats, self._consumer, self._usher, self._handover, metrics
         )
         self._assigned = False
-        self._status = LanesStatus(assigned=False, lanes=())
+        self._heard_at = time.monotonic()
+        self._status = LanesStatus(False, (), self._heard_at)
         self._status_at = 0.0
 
     def status(self) -> LanesStatus:
@@ -183,6 +184,10 @@ class LanesWorker:
         seat = self._seats.get(partition)
         if seat is not None:
             seat.end_offset = offset
+
+    def heard(self) -> None:
+        """Note that Kafka is there."""
+        self._heard_at = time.monotonic()
 
     def _drop(self, partitions: Sequence[int]) -> None:
         for partition in partitions:
@@ -283,7 +288,7 @@ class LanesWorker:
         self._status_at = time.monotonic()
         seats = sorted(self._seats.items())
         self._status = LanesStatus(
-            self._assigned, tuple(seat.status(self._snapshotter.newest(at)) for at, seat in seats)
+            self._assigned, tuple(seat.status(self._snapshotter.newest(at)) for at, seat in seats), self._heard_at
         )
 
     def _choose_transaction(self, bootstrap: str, facts_window: LagWindow | None) -> Transaction:

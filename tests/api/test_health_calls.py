@@ -120,8 +120,12 @@ def test_metrics_count_calls_by_route_and_show_the_index(index: FactIndex, conne
     assert samples["litehit_index_segments",] == 0
     assert samples["litehit_index_groups",] == 2
     assert samples["litehit_index_unreadable_files",] == 0
-    index.follow([], (), {CHAIN: Extent(unreadable=("a.parquet: it is cut off", "b.parquet: it is cut off"))})
-    assert "litehit_index_unreadable_files 2.0" in client.get("/metrics").text
+    assert samples["litehit_index_missing_offsets",] == 0
+    damaged = ("a.parquet: it is cut off", "b.parquet: it is cut off")
+    index.follow([], (), {CHAIN: Extent(missing=((3, 5), (9, 10)), unreadable=damaged)})
+    shown = client.get("/metrics").text
+    assert "litehit_index_unreadable_files 2.0" in shown
+    assert "litehit_index_missing_offsets 3.0" in shown
 
 
 def test_metrics_as_openmetrics_for_a_scraper_that_asks(client: Client) -> None:

@@ -64,6 +64,8 @@ def test_a_broker_that_is_away_for_long(own: KafkaCluster, tmp_path: Path) -> No
             first.wait_until(lambda now: facts_of(now) > 100)
             own.kill_node(0)
             time.sleep(20)  # the fault itself
+            assert first.metric("litehit_lanes_kafka_silence_seconds") > 10
+            assert archiver.metric("kafka_silence_seconds") > 10
             own.start_node(0)
             own.await_nodes(1)
             deployment.publish(harness.make_requests(100, seed=72_000))
@@ -72,6 +74,8 @@ def test_a_broker_that_is_away_for_long(own: KafkaCluster, tmp_path: Path) -> No
         with deployment.worker() as second:
             second.wait_until(harness.caught_up(pouring.places))
             await_archived(archiver)
+            harness.wait_for(lambda: second.metric("litehit_lanes_kafka_silence_seconds") < 3)
+            assert archiver.metric("kafka_silence_seconds") < 10
     deployment.assert_exact(archived=True)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
+from litehit.registry import InstanceConfig
+from litehit.totals import SlotTotals
 from service.api.index import IndexSize
 from service.archive.status import ArchiveStatus
-from service.lanes.status import LanesStatus
-from service.metrics import ApiMetrics, ArchiveMetrics, LanesMetrics, UpkeepMetrics
+from service.lanes.counts import LaneCounts
+from service.lanes.status import InstanceStatus, LanesStatus, LaneState, LaneStatus
+from service.metrics import ApiMetrics, ArchiveMetrics, FollowerMetrics, LanesMetrics, UpkeepMetrics
 
 _FILE = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yaml"
 RULES: list[dict[str, Any]] = [
@@ -28,7 +33,8 @@ def shown() -> set[str]:
     LanesMetrics(registry).watch(lambda: LanesStatus(assigned=True, lanes=()))
     ArchiveMetrics(registry).watch(lambda: ArchiveStatus(None, ()))
     UpkeepMetrics(registry)
-    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0), dict)
+    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0, 0), dict)
+    FollowerMetrics(registry, list)
     return {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
 
 
@@ -59,3 +65,31 @@ def test_counters_that_rules_watch_are_there_before_they_count() -> None:
         'litehit_archive_gap_offsets_total{partition="3"} 0.0',
     ):
         assert series in text
+
+
+def test_silence_grows_from_when_kafka_was_last_heard() -> None:
+    registry = CollectorRegistry()
+    heard = time.monotonic() - 100
+    LanesMetrics(registry).watch(lambda: LanesStatus(True, (), heard))
+    ArchiveMetrics(registry).watch(lambda: ArchiveStatus("can't begin yet", (), heard))
+    for role in ("lanes", "archive"):
+        assert 100 <= (registry.get_sample_value(f"litehit_{role}_kafka_silence_seconds") or 0) < 200
+    assert registry.get_sample_value("litehit_archive_waiting") == 1
+
+
+def test_a_variant_on_several_partitions_is_none_more_that_is_split() -> None:
+    config = InstanceConfig("a", "g", 4, 4, 1, False, 0, ())
+    held = tuple(
+        InstanceStatus(replace(config, instance_id=name), 1, 1, SlotTotals(()), name != "a") for name in ("a", "a@x")
+    )
+    lanes = tuple(LaneStatus(at, LaneState.RUNNING, 1, 1, None, LaneCounts(), held) for at in range(2))
+    assert LanesStatus(True, lanes).split_instances == {"a"}
+
+
+def test_an_index_that_cannot_follow_is_shown() -> None:
+    registry = CollectorRegistry()
+    waiting: list[str] = []
+    FollowerMetrics(registry, lambda: waiting)
+    assert registry.get_sample_value("litehit_index_following") == 1
+    waiting.append("the store can't be followed: away")
+    assert registry.get_sample_value("litehit_index_following") == 0

@@ -69,6 +69,8 @@ def test_the_images_settings_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     named = dict(re.findall(r"(LITEHIT_\w+)=(\S+)", DOCKERFILE))
     settings = _settings(named, monkeypatch)
     assert settings.host == "0.0.0.0"
+    assert f"EXPOSE {settings.port}" in DOCKERFILE
+    assert "port" in settings.model_fields_set  # so that lanes alone have what the health check asks
     assert f"VOLUME {settings.store}" in DOCKERFILE
 
 

@@ -197,10 +197,15 @@ def test_a_chain_that_is_broken_is_left_and_the_others_are_kept() -> None:
         bench.look()
         bench.look()
     assert bench.metric("upkeep_failures_total") == 2
+    assert bench.metric("upkeep_failing") == 1
     (told,) = [entry for entry in logs if entry["event"] == "chain_not_kept"]
     assert victim in told["error"]
     assert [info.end_offset for info in chain_of(store, broken).segments] == list(range(200, 2000, 200))
     assert [info.end_offset for info in chain_of(store).segments] == [32, 36, 40]
+    store.delete(victim)
+    store.create(victim, data)
+    bench.look()
+    assert (bench.metric("upkeep_failures_total"), bench.metric("upkeep_failing")) == (2, 0)
 
 
 class Refusing:
@@ -244,6 +249,7 @@ def test_a_store_that_fails_is_asked_ever_more_seldom(error: StoreError) -> None
     assert stop.waited == [120, 240, 480, 600, 600, 600]
     assert max(stop.waited) == LONGEST_PAUSE_SECONDS
     assert bench.metric("upkeep_failures_total") == 6 == store.asked
+    assert bench.metric("upkeep_failing") == 1
 
 
 def test_it_ends_between_two_merges_when_told_to() -> None:
