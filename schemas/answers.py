@@ -392,6 +392,7 @@ class Waiting(_Answer):
         description="what it waits for, or the error that stopped it and what to do",
         examples=["partition 2 restores its state: offset 51000 of 120000"],
     )
+    stopped: bool = Field(default=False, description="whether it goes on only after someone has seen to it")
 
 
 class Readiness(_Answer):

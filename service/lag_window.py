@@ -18,6 +18,7 @@ class LagWindow:
         limit_bytes: how many may be outstanding.
         committed: given partitions, the group's committed offset of each; -1 or less where it has none.
         wait: called while waiting, with a time in seconds; delivery reports must arrive inside it.
+        stalled: called while waiting, with the seconds since anything was consumed; it may raise.
     """
 
     def __init__(
@@ -25,17 +26,14 @@ class LagWindow:
         limit_bytes: int,
         committed: Callable[[Iterable[int]], Mapping[int, int]],
         wait: Callable[[float], object] = time.sleep,
+        stalled: Callable[[float], object] = lambda _: None,
     ) -> None:
         self._limit = limit_bytes
         self._committed = committed
         self._wait = wait
+        self._stalled = stalled
         self._delivered: defaultdict[int, deque[tuple[int, int]]] = defaultdict(deque)
         self._outstanding = 0
-
-    @property
-    def outstanding_bytes(self) -> int:
-        """Bytes sent and not known to be consumed."""
-        return self._outstanding
 
     def sent(self, size: int) -> None:
         """A record of so many bytes is on its way."""
@@ -53,7 +51,11 @@ class LagWindow:
 
     def make_room(self) -> None:
         """Wait until what is outstanding fits the limit."""
+        least, since = self._outstanding, time.monotonic()
         while self.is_full():
+            if self._outstanding < least:
+                least, since = self._outstanding, time.monotonic()
+            self._stalled(time.monotonic() - since)
             self._wait(_POLL_SECONDS)
 
     def _consume(self, committed: Mapping[int, int]) -> None:

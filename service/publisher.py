@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -45,12 +45,21 @@ class Publisher:
         settings: topic, group and client properties.
         bootstrap: the broker's address.
         window_bytes: hold back while so many bytes are not yet consumed by the lanes; None: never.
+        hopeless: asked while it holds back, with the seconds since the lanes consumed anything: why it would be in
+            vain, or None.
 
     Raises:
         PublishError: the broker does not answer, or has no requests topic.
     """
 
-    def __init__(self, settings: Settings, bootstrap: str, window_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        bootstrap: str,
+        window_bytes: int | None = None,
+        hopeless: Callable[[float], str | None] = lambda _: None,
+    ) -> None:
+        self._hopeless = hopeless
         self._topic = settings.requests_topic
         self._failure: str | None = None
         self._failed = 0
@@ -88,7 +97,7 @@ class Publisher:
         self._window: LagWindow | None = None
         if window_bytes is not None:
             self._group = Consumer(settings.client_config(bootstrap, **{"group.id": settings.group_id, "log_level": 2}))
-            self._window = LagWindow(window_bytes, self._committed, wait=self._poll)
+            self._window = LagWindow(window_bytes, self._committed, self._poll, self._stalled)
 
     def send(self, records: Iterable[OutgoingRecord]) -> None:
         """Send records, in their order; waits while the window is full."""
@@ -133,6 +142,10 @@ class Publisher:
         self._producer.poll(seconds)
         if self._failure is not None:
             raise self._ended(self._failure)
+
+    def _stalled(self, seconds: float) -> None:
+        if (why := self._hopeless(seconds)) is not None:
+            raise self._ended(why)
 
     def _ended(self, why: str) -> PublishError:
         """What ends the publishing, with what the topic has by then: records on their way are waited for."""

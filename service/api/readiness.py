@@ -27,7 +27,7 @@ def lanes_waiting(status: Callable[[], LanesStatus]) -> StatusProvider:
         if not now.assigned:
             return [Waiting(component="lanes", detail="the consumer group has not assigned partitions yet")]
         return [
-            Waiting(component="lanes", detail=_describe(lane))
+            Waiting(component="lanes", detail=_describe(lane), stopped=lane.state is LaneState.STOPPED)
             for lane in now.lanes
             if lane.state is not LaneState.RUNNING
         ]
@@ -44,6 +44,7 @@ def archive_waiting(status: Callable[[], ArchiveStatus]) -> StatusProvider:
 
     def waiting() -> list[Waiting]:
         now = status()
+        waiting = [Waiting(component="archive", detail=detail, stopped=True) for detail in now.stopped]
         details = list(now.waiting)
         for one in now.partitions:
             if one.end_offset is None:
@@ -52,7 +53,7 @@ def archive_waiting(status: Callable[[], ArchiveStatus]) -> StatusProvider:
             target = targets.setdefault(one.chain, one.end_offset)
             if one.next_offset < target:
                 details.append(f"partition {one.chain.partition} is behind: offset {one.next_offset} of {target}")
-        return [Waiting(component="archive", detail=detail) for detail in details]
+        return [*waiting, *(Waiting(component="archive", detail=detail) for detail in details)]
 
     return waiting
 

@@ -65,14 +65,17 @@ class ArchiveStatus:
         return {partition: known[partition] for partition in partitions if partition in known}
 
     @property
+    def stopped(self) -> tuple[str, ...]:
+        """What keeps it from being ready until someone sees to it, a sentence each."""
+        return tuple(f"partition {one.chain.partition} stopped: {one.error}" for one in self.partitions if one.error)
+
+    @property
     def waiting(self) -> tuple[str, ...]:
-        """What keeps it from being ready, a sentence each."""
+        """What else keeps it from being ready, a sentence each."""
         if self.starting is not None:
             return (self.starting,)
-        stopped = [f"partition {one.chain.partition} stopped: {one.error}" for one in self.partitions if one.error]
-        trouble = [
+        return tuple(
             f"partition {one.chain.partition} can't publish and tries again: {one.trouble}"
             for one in self.partitions
             if one.trouble and not one.error
-        ]
-        return (*stopped, *trouble)
+        )

@@ -54,6 +54,7 @@ def publish(
     from service.cli.progress import progress
     from service.publish_trace import publish_trace
     from service.publisher import Publisher, embedded_window_bytes
+    from service.service_watch import ServiceWatch
     from service.trace_source import open_trace
 
     settings = load_settings(
@@ -62,8 +63,9 @@ def publish(
     if settings.embedded:
         found = embedded_address(settings)
         bootstrap_servers, window = found.bootstrap, embedded_window_bytes(found.most_facts)
+        watch = None if found.http is None else ServiceWatch(found.http, warn)
     else:
-        bootstrap_servers, window = broker_address(settings), None
+        bootstrap_servers, window, watch = broker_address(settings), None, None
     default = default_instance(instance, settings)
     with (
         open_trace(trace, format_name, reorder, settings.instance_template, go_on=True, warn=warn) as opened,
@@ -71,7 +73,7 @@ def publish(
     ):
         published = publish_trace(
             opened.windows(),
-            Publisher(settings, bootstrap_servers, window),
+            Publisher(settings, bootstrap_servers, window, *(() if watch is None else (watch.look,))),
             opened.trace_format,
             source=trace,
             topic_format=settings.requests_format,

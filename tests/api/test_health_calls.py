@@ -45,18 +45,20 @@ def test_ready_when_nothing_is_waited_for(client: Client) -> None:
 
 def test_readiness_says_what_every_role_waits_for(segments: Segments, connect: Callable[..., Client]) -> None:
     index = FactIndex(segments, window_rows=1)
-    client = connect(index, status=[lambda: [Waiting(component="lanes", detail="partition 2 stopped: because")]])
+    client = connect(index, status=[lambda: [Waiting(component="lanes", detail="partition 2 stopped", stopped=True)]])
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.json() == {
         "ready": False,
         "waiting": [
-            {"component": "api", "detail": "the store's segments are not listed yet"},
-            {"component": "lanes", "detail": "partition 2 stopped: because"},
+            {"component": "api", "detail": "the store's segments are not listed yet", "stopped": False},
+            {"component": "lanes", "detail": "partition 2 stopped", "stopped": True},
         ],
     }
     index.loaded()
-    assert client.get("/readyz").json()["waiting"] == [{"component": "lanes", "detail": "partition 2 stopped: because"}]
+    assert client.get("/readyz").json()["waiting"] == [
+        {"component": "lanes", "detail": "partition 2 stopped", "stopped": True}
+    ]
     assert client.get("/healthz").status_code == 200
 
 
@@ -77,7 +79,9 @@ def test_readiness_says_what_every_role_waits_for(segments: Segments, connect: C
     ],
 )
 def test_what_lanes_wait_for(status: LanesStatus, says: list[str]) -> None:
-    assert details(list(lanes_waiting(lambda: status)())) == says
+    waiting = list(lanes_waiting(lambda: status)())
+    assert details(waiting) == says
+    assert [one.stopped for one in waiting] == ["stopped" in detail for detail in says]
 
 
 def test_an_archiver_is_waited_for_until_it_has_what_stood_there_when_it_was_met() -> None:
@@ -92,6 +96,7 @@ def test_an_archiver_is_waited_for_until_it_has_what_stood_there_when_it_was_met
     assert details(list(waiting())) == []
     now = ArchiveStatus(None, (archived(10, 1000, error="bad fact"),))
     assert details(list(waiting())) == ["partition 2 stopped: bad fact"]
+    assert [one.stopped for one in waiting()] == [True]
 
 
 def test_metrics_count_calls_by_route_and_show_the_index(index: FactIndex, connect: Callable[..., Client]) -> None:
@@ -137,7 +142,7 @@ def test_metrics_as_openmetrics_for_a_scraper_that_asks(client: Client) -> None:
 def test_a_process_without_the_api_still_serves_probes_and_scrapers(connect: Callable[..., Client]) -> None:
     client = connect(None, status=[lambda: [Waiting(component="lanes", detail="partition 2 is restoring")]])
     assert client.get("/healthz").status_code == 200
-    assert client.get("/readyz").json()["waiting"] == [{"component": "lanes", "detail": "partition 2 is restoring"}]
+    assert client.get("/readyz").json()["waiting"][0]["detail"] == "partition 2 is restoring"
     assert client.get("/metrics").status_code == 200
     assert client.get("/query", params=[("capacity_gb", 1)]).status_code == 404
 

@@ -75,6 +75,21 @@ def test_bad_records_are_told_by_publish_and_good_ones_are_counted(folder: Path,
     assert answer["total"]["total_hit_blocks"] == summaries(offline)[""]["total_hit_blocks"]
 
 
+def test_publish_ends_where_a_lane_has_stopped(folder: Path, tmp_path: Path) -> None:
+    """On a broker that keeps little it waits for the lanes, and this one goes on no more by itself."""
+    place = ("--embedded", "--store", tmp_path / "store")
+    good = (folder / "trace.jsonl").read_bytes().splitlines()[0]
+    fields = {"type": "request", "timestamp_ns": 1, "block_keys": list(range(10_000, 11_000))}
+    bad = json.dumps(fields | {"instance_id": "nobody"}).encode()
+    with serving(*place, "--registry", folder / "registry.yaml"):
+        lines = b"\n".join([good, *[bad] * 3000])
+        done = litehit("publish", "-", "--format", "native", *place, stdin=lines, check=False)
+    assert done.returncode == 1
+    assert b"the lanes take no more: partition" in done.stderr
+    assert b"dead letters" in done.stderr
+    assert b"publish again into a new store" in done.stderr
+
+
 def test_a_port_that_is_taken_ends_it_with_one_line(folder: Path, tmp_path: Path) -> None:
     with serving("--roles", "api", "--store", tmp_path) as service:
         port = service.url.rpartition(":")[2]

@@ -138,7 +138,7 @@ def test_a_record_that_is_no_fact_stops_its_partition_alone(
         assert (stopped.published_end, stopped.tail_rows) == (5, 0)
         topic.send(1, 5)
         running.wait_for(1, lambda one: one.next_offset == 10)
-        assert running.archiver.status().waiting == (f"partition 0 stopped: {stopped.error}",)
+        assert running.archiver.status().stopped == (f"partition 0 stopped: {stopped.error}",)
         assert running.metric("stopped", partition="0") == 1
         assert running.archiver.backlog() == 0, "no one waits for a partition that stopped"
     assert archived(settings.store, layout.facts_generation) == {0: list(range(5)), 1: list(range(10))}
@@ -179,7 +179,7 @@ def test_accepted_gaps_are_recorded_and_everything_else_is_archived(
         running.wait_consumed([1800, 5, 0, 0])
         running.wait_for(1, lambda one: one.trouble is None)
         lost = running.metric("gap_offsets_total", partition="0")
-        assert running.archiver.status().waiting == ()
+        assert (running.archiver.status().waiting, running.archiver.status().stopped) == ((), ())
     chain = chain_of(settings, layout, 0)
     first, *later = chain.segments
     assert (first.base_offset, held.next_offset) == (0, 900)
@@ -314,6 +314,6 @@ def test_nothing_waits_for_an_archiver_whose_partitions_all_stopped(
         topic.send_value(partition, b"no fact", 2)
     with RunningArchiver(settings, broker.bootstrap, layout) as running:
         status = running.wait_until(lambda now: bool(now.partitions) and all(one.error for one in now.partitions))
-        assert len(status.waiting) == layout.partitions
+        assert len(status.stopped) == layout.partitions
         assert running.archiver.backlog() == 0
     assert archived(settings.store, layout.facts_generation) == {}

@@ -70,6 +70,21 @@ def test_nothing_expires_while_the_group_is_slower(tmp_path: Path) -> None:
     assert [int(value) for _, value in values] == list(range(records))
 
 
+def test_waiting_in_vain_ends_with_what_the_topic_has(tmp_path: Path) -> None:
+    asked: list[float] = []
+
+    def hopeless(seconds: float) -> str | None:
+        asked.append(seconds)
+        return "the lanes take no more" if len(asked) == 5 else None
+
+    with EmbeddedBroker(tmp_path) as broker:
+        publisher = Publisher(Settings(embedded=True), broker.bootstrap, 1, hopeless)
+        with pytest.raises(PublishError, match=r"^the lanes take no more; of 1 record sent the topic has 1; publish"):
+            publisher.send([("one", b"more than the window", {}), ("one", b"2", {})])
+    assert asked[0] < 1
+    assert sorted(asked) == asked
+
+
 def test_a_broker_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.publisher._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(PublishError, match=r"127\.0\.0\.1:1: .*see that Kafka runs there"):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+
+import pytest
 
 from service.lag_window import LagWindow
 
@@ -38,7 +41,7 @@ def test_room_is_made_by_consumption_over_all_partitions() -> None:
             window.sent(50)
             window.delivered(partition, offset, 50)
     window.make_room()
-    assert window.outstanding_bytes == 100
+    assert not window.is_full()
     assert group.next_offsets == {0: 2, 1: 2}
     assert len(waits) == 1
 
@@ -52,4 +55,23 @@ def test_records_on_their_way_count_before_they_are_delivered() -> None:
     window = LagWindow(100, group.committed, wait=deliver)
     window.sent(101)
     window.make_room()
-    assert window.outstanding_bytes == 0
+    assert not window.is_full()
+
+
+def test_waiting_is_told_with_the_time_since_anything_was_consumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("service.lag_window.time", SimpleNamespace(monotonic=lambda: clock.now))
+    told: list[float] = []
+
+    def wait(_: float) -> None:
+        clock.now += 1
+
+    def committed(_: Iterable[int]) -> Mapping[int, int]:
+        return {0: 0 if clock.now < 2 else 1 if clock.now < 5 else 2}
+
+    window = LagWindow(50, committed, wait, told.append)
+    for offset in range(3):
+        window.sent(50)
+        window.delivered(0, offset, 50)
+    window.make_room()
+    assert told == [0, 1, 0, 1, 2]
