@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from litehit.errors import OptionError
@@ -47,6 +47,10 @@ class ProcessingGuarantee(StrEnum):
 
     EXACTLY_ONCE = "exactly_once"
     AT_LEAST_ONCE = "at_least_once"
+
+
+def _lower(text: Any) -> Any:
+    return text.lower() if isinstance(text, str) else text
 
 
 class LogFormat(StrEnum):
@@ -198,7 +202,7 @@ class Settings(BaseSettings):
         description="JSON object of further librdkafka properties for every client, such as security.protocol",
     )
     log_format: LogFormat = Field(default=LogFormat.CONSOLE, description="console or json, to stderr")
-    log_level: Annotated[str, Field(pattern="^(debug|info|warning|error)$")] = Field(
+    log_level: Annotated[str, BeforeValidator(_lower), Field(pattern="^(debug|info|warning|error)$")] = Field(
         default="info", description="debug, info, warning or error"
     )
 

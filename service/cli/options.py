@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -90,13 +94,19 @@ Port: TypeAlias = Annotated[
 ]
 
 
+_PREFIX = "LITEHIT_"
+# Of this program, though no setting; and what Kubernetes gives each pod where a service is called litehit.
+_IS_OTHERS = re.compile("CRASH_POINT$|_SERVICE_(HOST|PORT)|_PORT_[0-9]+_")
+
+
 def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None, **options: Any) -> Settings:
     """The settings: the options that were given, over LITEHIT_* variables, over the defaults.
 
     Raises:
-        typer.BadParameter: a value is wrong; the message names the option's variable and what is allowed.
+        typer.BadParameter: a value is wrong; the message names the option or variable and what is allowed.
     """
     from pydantic import ValidationError
+    from pydantic_settings import SettingsError
 
     from service.settings import Settings
 
@@ -106,10 +116,26 @@ def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None,
         given |= {"bootstrap": bootstrap, "embedded": bool(embedded)}
     elif embedded:
         given |= {"embedded": True, "bootstrap": None}
+    for told in unknown_variables(os.environ, Settings.model_fields):
+        warn(told)
     try:
         return Settings(**given)
     except ValidationError as error:
-        raise typer.BadParameter(settings_error(error)) from None
+        raise typer.BadParameter(settings_error(error, given)) from None
+    except SettingsError as error:  # what is not even JSON
+        name, why = str(error).partition('"')[2].partition('"')[0], error.__cause__ or error
+        raise typer.BadParameter(f"{_PREFIX}{name.upper()}: {why}; give a JSON object of strings") from None
+
+
+def unknown_variables(environment: Iterable[str], settings: Iterable[str]) -> Iterator[str]:
+    """A sentence for each LITEHIT_* variable that is no setting: most likely one is misspelt, and so not in force."""
+    known = [name.upper() for name in settings]
+    for variable in sorted(environment):
+        name = variable.removeprefix(_PREFIX)
+        if name != variable and name not in known and not _IS_OTHERS.search(variable):
+            meant = get_close_matches(name, known, 1)
+            remedy = f"did you mean {_PREFIX}{meant[0]}?" if meant else "README's section Settings lists all"
+            yield f"{variable} is no setting and does nothing; {remedy}"
 
 
 def broker_address(settings: Settings) -> str:
@@ -171,16 +197,18 @@ def warn(text: str) -> None:
     typer.echo(f"warning: {text}", err=True)
 
 
-def settings_error(error: ValidationError) -> str:
-    """One line that names each wrong setting, its value and what is allowed."""
+def settings_error(error: ValidationError, options: Collection[str]) -> str:
+    """One line that names each wrong setting, by the option or the variable it comes from, and what is allowed."""
     return "; ".join(
-        f"{_name(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}" for problem in error.errors()
+        f"{_name(problem['loc'], problem['input'], options)}{problem['msg'].removeprefix('Value error, ')}"
+        for problem in error.errors()
     )
 
 
-def _name(location: tuple[int | str, ...]) -> str:
+def _name(location: tuple[int | str, ...], value: Any, options: Collection[str]) -> str:
     if not location:
         return ""
-    name = ".".join(map(str, location))
-    option = name.replace("_", "-")
-    return f"--{option} (LITEHIT_{name.upper()}): "
+    name, *inside = map(str, location)
+    source = f"--{name.replace('_', '-')}" if name in options else f"{_PREFIX}{name.upper()}"
+    # Properties of Kafka's clients hold passwords.
+    return f"{source}: {inside[0]}: " if inside else f"{source} = {value}: "

@@ -50,8 +50,8 @@ def check(
     resolved = [resolve(registry, one) for one in instance or ()]
     warned = list(warnings(entries, registry))
     compared: list[Compared] | None = None
-    if store is not None:
-        settings = load_settings(store=store)
+    settings = load_settings(store=store)
+    if "store" in settings.model_fields_set:  # by the option or the variable, not by default
         compared = compare_with_store(registry, open_store(settings.store, for_writing=False), settings.requests_topic)
     if as_json:
         document = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
 
 import structlog
 
@@ -15,6 +17,15 @@ log = structlog.get_logger()
 _QUIET_SECONDS = 60.0
 
 
+@dataclass(slots=True)
+class _Kind:
+    """Dead letters of one partition and reason: the last of those that are not told yet, and when others were."""
+
+    latest: OutputRecord
+    untold: int = 0
+    told_at: float = -inf
+
+
 class DeadLetterLog:
     """Warns of the first dead letter of a partition and reason at once, then once a minute of how many more came.
 
@@ -24,27 +35,35 @@ class DeadLetterLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told: dict[tuple[int, str], float] = {}
-        self._untold: dict[tuple[int, str], int] = {}
+        self._kinds: dict[tuple[int, str], _Kind] = {}
 
     def note(self, dead_letters: Sequence[OutputRecord]) -> None:
         """Dead letters were handed over."""
-        now = self._clock()
         for record in dead_letters:
-            headers = dict(record.headers)
-            reason = (headers[REASON_HEADER] or b"").decode()
-            key = record.partition, reason
-            count = self._untold.get(key, 0) + 1
-            if key in self._told and now - self._told[key] < _QUIET_SECONDS:
-                self._untold[key] = count
-                continue
-            self._told[key] = now
-            self._untold[key] = 0
-            log.warning(
-                "dead_letters",
-                partition=record.partition,
-                reason=reason,
-                count=count,
-                latest=(headers[SOURCE_HEADER] or b"").decode(),
-                error=(headers[ERROR_HEADER] or b"").decode(errors="replace"),
-            )
+            key = record.partition, (dict(record.headers)[REASON_HEADER] or b"").decode()
+            kind = self._kinds.setdefault(key, _Kind(record))
+            kind.latest = record
+            kind.untold += 1
+            self._tell_if_due(key, kind)
+
+    def tell_rest(self) -> None:
+        """Warn of those that are not told yet where the last warning is a minute old; called now and then."""
+        for key, kind in self._kinds.items():
+            if kind.untold:
+                self._tell_if_due(key, kind)
+
+    def _tell_if_due(self, key: tuple[int, str], kind: _Kind) -> None:
+        now = self._clock()
+        if now - kind.told_at < _QUIET_SECONDS:
+            return
+        partition, reason = key
+        headers = dict(kind.latest.headers)
+        log.warning(
+            "dead_letters",
+            partition=partition,
+            reason=reason,
+            count=kind.untold,
+            latest=(headers[SOURCE_HEADER] or b"").decode(),
+            error=(headers[ERROR_HEADER] or b"").decode(errors="replace"),
+        )
+        kind.untold, kind.told_at = 0, now

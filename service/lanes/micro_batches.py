@@ -99,6 +99,10 @@ class MicroBatches:
             self._dead_letter_log.note(share.output.dead_letters)
         self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
 
+    def tell_dead_letters(self) -> None:
+        """Tell of those that the log has not told yet, in time."""
+        self._dead_letter_log.tell_rest()
+
     def send_waiting(self, seat: Seat) -> None:
         """Drop a seat's lane; it begins again."""
         seat.wait()

@@ -237,6 +237,7 @@ class LanesWorker:
         self._usher.step(self._seats)
         if told:
             self._publish_status()
+            self._batches.tell_dead_letters()
 
     # What the usher tells and needs.
 

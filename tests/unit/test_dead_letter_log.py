@@ -32,6 +32,25 @@ def test_the_first_is_told_at_once_and_the_rest_once_a_minute() -> None:
     }
 
 
+def test_the_rest_of_a_burst_is_told_though_no_more_comes() -> None:
+    now = 0.0
+    log = DeadLetterLog(lambda: now)
+    with capture_logs() as lines:
+        log.note([letter(0), letter(1), letter(2), letter(7, Reason.LENGTH_MISMATCH)])
+        now = 59.9
+        log.tell_rest()
+        now = 60.0
+        log.tell_rest()
+        log.tell_rest()
+        now = 200.0
+        log.tell_rest()
+    assert [(line["reason"], line["count"], line["latest"], line["error"]) for line in lines] == [
+        ("unknown-instance", 1, "requests/0/0", "sentence 0"),
+        ("length-mismatch", 1, "requests/0/7", "sentence 7"),
+        ("unknown-instance", 2, "requests/0/2", "sentence 2"),
+    ]
+
+
 def test_each_partition_and_reason_is_told_by_itself() -> None:
     log = DeadLetterLog(lambda: 0.0)
     with capture_logs() as lines:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from service.cli.options import load_settings
+from service.cli.app import app
+from service.cli.options import load_settings, unknown_variables
+from service.settings import Settings
 
 
 def test_an_option_goes_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,10 +35,52 @@ def test_two_brokers_at_once_are_refused() -> None:
         load_settings(bootstrap="kafka:9092", embedded=True)
 
 
-def test_a_wrong_value_is_named_with_its_option_and_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LITEHIT_PORT", "65536")
-    with pytest.raises(typer.BadParameter) as error:
-        load_settings()
-    assert "--port" in str(error.value.message)
-    assert "LITEHIT_PORT" in str(error.value.message)
-    assert "65535" in str(error.value.message)
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("PORT", "65536", r" LITEHIT_PORT = 65536: .* 65535"),
+        ("SEGMENT_ROWS", "x", r" LITEHIT_SEGMENT_ROWS = x: .* integer"),
+        ("KAFKA", "foo", r" LITEHIT_KAFKA: Expecting value.*; give a JSON object of strings"),
+        ("KAFKA", '{"a": {}}', r"LITEHIT_KAFKA: a: .*string"),
+    ],
+)
+def test_a_wrong_variable_is_named(variable: str, value: str, told: str) -> None:
+    done = CliRunner(env={f"LITEHIT_{variable}": value, "COLUMNS": "300"}).invoke(app, ["serve", "--embedded"])
+    assert done.exit_code == 2
+    assert re.search(told, done.output), done.output
+
+
+def test_a_wrong_option_is_named() -> None:
+    done = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["serve", "--embedded", "--port", "65536"])
+    assert done.exit_code == 2
+    assert re.search(r" --port = 65536: .* 65535", done.output), done.output
+
+
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        (
+            "LITEHIT_SEGMENT_SECOND",
+            "LITEHIT_SEGMENT_SECOND is no setting and does nothing; did you mean LITEHIT_SEGMENT_S",
+        ),
+        ("LITEHIT_QQQ", "LITEHIT_QQQ is no setting and does nothing; README's section Settings lists all"),
+        ("LITEHIT_STORE", None),
+        ("LITEHIT_CRASH_POINT", None),
+        ("LITEHIT_SERVICE_HOST", None),
+        ("LITEHIT_PORT_8080_TCP_ADDR", None),
+        ("PATH", None),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_told(variable: str, told: str | None) -> None:
+    found = list(unknown_variables([variable], Settings.model_fields))
+    assert found == [] if told is None else found[0].startswith(told)
+
+
+def test_the_work_goes_on_in_spite_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("LITEHIT_STOER", "elsewhere")
+    monkeypatch.setenv("LITEHIT_LOG_LEVEL", "WARNING")
+    settings = load_settings()
+    assert (settings.store, settings.log_level) == ("./litehit-data", "warning")
+    assert (
+        "warning: LITEHIT_STOER is no setting and does nothing; did you mean LITEHIT_STORE?" in capsys.readouterr().err
+    )

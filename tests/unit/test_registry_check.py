@@ -108,7 +108,11 @@ def store(tmp_path: Path) -> Path:
 def check(tmp_path: Path, store: Path, text: str) -> tuple[str, BaseException | None]:
     path = tmp_path / "new.yaml"
     path.write_text(text, encoding="utf-8")
-    return run(path, "--store", store)
+    by_option = run(path, "--store", store)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LITEHIT_STORE", str(store))
+        assert repr(run(path)) == repr(by_option)
+    return by_option
 
 
 def test_a_charge_and_slots_would_be_applied_but_for_what_the_stream_said(tmp_path: Path, store: Path) -> None:
