@@ -26,7 +26,7 @@ _DELIVERY_SECONDS = 60
 
 
 class AtLeastOnce(Transaction):
-    """Nothing is lost; a crash between output and offsets doubles the batch's facts.
+    """Nothing is lost; a crash between output and offsets, or an abort, doubles those facts of the batch that arrived.
 
     Args:
         settings: limits of the producer.
