@@ -219,7 +219,7 @@ class SmallestCapacity(_Answer):
     of_ceiling_wanted: Rate | None = Field(
         default=None, description="the share of the ceiling asked for; null for a hit rate"
     )
-    reachable: bool = Field(description="whether the ceiling is that high", examples=[True])
+    reachable: bool = Field(description="whether any request is counted and the ceiling is that high", examples=[True])
     capacity_blocks: Count | None = Field(
         default=None,
         description="in blocks; null where it is not reachable or the facts have several charges",

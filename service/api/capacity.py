@@ -33,7 +33,8 @@ def capacity_router(facts: Facts) -> APIRouter:
     def capacity(request: Request, parameters: Annotated[CapacityParameters, Query()]) -> Response:
         """The smallest capacity that reaches each hit rate, or each share of the ceiling; exact to the byte.
 
-        Send `hit_rate`, `of_ceiling` or both. Where the ceiling is lower than the hit rate, `reachable` is false.
+        Send `hit_rate`, `of_ceiling` or both. Where the ceiling is lower than the hit rate, or no
+        request is counted, `reachable` is false.
         """
         if not parameters.hit_rate and not parameters.of_ceiling:
             reason = "is missing, and so is of_ceiling; send one of them, for example of_ceiling=.95"
@@ -75,7 +76,8 @@ def _capacities(parameters: CapacityParameters, function: HitFunction) -> dict[s
         *(function.tokens_for_rate(Fraction(rate)) for rate in parameters.hit_rate),
         *(function.tokens_for_share(Fraction(share)) for share in parameters.of_ceiling),
     ]
-    found = function.smallest(tokens)
+    # Of no request every share is reached with nothing, which says nothing of what to buy.
+    found = function.smallest(tokens) if function.requests else [None] * len(tokens)
     hits = function.hits([0 if one is None else one for one in found])
     return {
         "requests": function.requests,

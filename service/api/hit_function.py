@@ -154,8 +154,8 @@ class HitFunction:
         return Hits(blocks, blocks * block_size_tokens)
 
     def tokens_for_rate(self, hit_rate: Fraction) -> int:
-        """The fewest hit tokens that give a hit rate."""
-        return ceil(hit_rate * self.input_tokens)
+        """The fewest hit tokens that give a hit rate: one where there are no tokens, and so no rate but 0."""
+        return ceil(hit_rate * self.input_tokens) if self.input_tokens else ceil(hit_rate)
 
     def tokens_for_share(self, share: Fraction) -> int:
         """The fewest hit tokens that are a share of the ceiling."""

@@ -140,10 +140,12 @@ def test_a_smallest_capacity_is_enough_and_a_byte_less_is_not(
     for part, facts in answers_with_facts(answer, history, window):
         check_counts(part, facts)
         ceiling, everything = part["ceiling"]["hit_tokens"], part["total_input_tokens"]
-        wanted = [Fraction(one) * everything for one in rates] + [Fraction(one) * ceiling for one in shares]
+        # Without tokens there is no rate but 0.
+        wanted = [Fraction(one) * everything if everything else Fraction(one) for one in rates]
+        wanted += [Fraction(one) * ceiling for one in shares]
         assert [one["hit_rate_wanted"] for one in part["capacities"]] == [*map(float, rates), *[None] * len(shares)]
         for one, tokens_wanted in zip(part["capacities"], wanted, strict=True):
-            assert one["reachable"] == (ceiling >= tokens_wanted)
+            assert one["reachable"] == (bool(facts) and ceiling >= tokens_wanted)
             if not one["reachable"]:
                 assert one["capacity_bytes"] is one["capacity_gb"] is one["hit_rate"] is None
                 continue
