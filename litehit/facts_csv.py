@@ -76,7 +76,8 @@ def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
     except ValueError as error:
         raise FactsError(f"{source}: row {max(number, 1)}: {error}") from None
     finally:
-        text.detach()  # the file is the caller's to close
+        if not file.closed:  # by a caller that read no further
+            text.detach()  # the file is the caller's to close
     if batch:
         yield FactBatch.from_facts(batch)
 

@@ -28,6 +28,9 @@ def kernel(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function to be compiled at its first call.
 
+    One that Python calls fills arrays that it is given and returns at most a number: Numba makes the objects of arrays
+    and tuples by code of Python's, in which an interrupt may raise, and then goes on without them and dies.
+
     Numba's cache looks only at the file of the function itself, yet compiled code holds the callees of other files too:
     after a change to one of them a stale kernel would go on with the old half of a data structure. So the cache's
     stamp also covers every source of this package.

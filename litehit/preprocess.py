@@ -122,16 +122,21 @@ def normalize_batch(
     factor = check_granularity(block_size_tokens, trace_block)
     if len(offsets) != len(input_token_lens) + 1 or offsets[0] != 0 or offsets[-1] != len(keys):
         raise InvalidRequest(f"offsets must run from 0 to {len(keys)} in {len(input_token_lens) + 1} steps")
-    keys = block_keys_array(keys)
+    prefix_keys = block_keys_array(keys)
     lengths = np.empty(len(input_token_lens), np.int64)
     wrong = int(_denominators(offsets, input_token_lens, trace_block, lengths))
     if wrong < len(lengths):
         raise LengthMismatch(int(offsets[wrong + 1] - offsets[wrong]), int(input_token_lens[wrong]), trace_block)
     if enable_prefix_hash:
-        keys = _chain(keys, offsets)
+        prefix_keys = _chained(prefix_keys, offsets)
     if factor > 1:
-        keys, offsets = _coarsen(keys, offsets, factor)
-    return NormalizedBatch(keys, offsets, lengths)
+        counts = np.diff(offsets) // factor
+        coarse_offsets = np.zeros_like(offsets)
+        np.cumsum(counts, out=coarse_offsets[1:])
+        coarse = np.empty(coarse_offsets[-1], np.int64)
+        _coarsen(prefix_keys, offsets, factor, coarse_offsets, coarse)
+        prefix_keys, offsets = coarse, coarse_offsets
+    return NormalizedBatch(prefix_keys, offsets, lengths)
 
 
 @kernel()
@@ -152,7 +157,13 @@ def _denominators(
 
 def chain_keys(keys: Int64Array) -> Int64Array:
     """Independent hashes of a request's blocks, front to back, chained to prefix keys: int64[m]."""
-    return _chain(keys, np.array([0, len(keys)], np.int64))
+    return _chained(keys, np.array([0, len(keys)], np.int64))
+
+
+def _chained(raw: Int64Array, offsets: Int64Array) -> Int64Array:
+    chained = np.empty_like(raw)
+    _chain(raw, offsets, chained)
+    return chained
 
 
 @kernel(inline="always")
@@ -161,28 +172,22 @@ def _chain_step(h, v):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return h ^ (v + uint64(0x9E3779B97F4A7C15) + (h << uint64(12)) + (h >> uint64(32)))
 
 
-@kernel(allocates=True)
-def _chain(raw: Int64Array, offsets: Int64Array) -> Int64Array:
-    chained = np.empty_like(raw)
+@kernel()
+def _chain(raw: Int64Array, offsets: Int64Array, chained: Int64Array) -> None:
     for request in range(len(offsets) - 1):
         h = uint64(0)
         for i in range(offsets[request], offsets[request + 1]):
             h = _chain_step(h, uint64(raw[i]))
             chained[i] = np.int64(h)
-    return chained
 
 
-@kernel(allocates=True)
-def _coarsen(keys: Int64Array, offsets: Int64Array, factor: int) -> tuple[Int64Array, Int64Array]:
-    coarse_offsets = np.zeros_like(offsets)
-    for request in range(len(offsets) - 1):
-        count = (offsets[request + 1] - offsets[request]) // factor
-        coarse_offsets[request + 1] = coarse_offsets[request] + count
-    coarse = np.empty(coarse_offsets[-1], np.int64)
+@kernel()
+def _coarsen(
+    keys: Int64Array, offsets: Int64Array, factor: int, coarse_offsets: Int64Array, coarse: Int64Array
+) -> None:
     for request in range(len(offsets) - 1):
         # The k-th key encodes all tokens of the first k trace blocks: exactly the first coarse block.
         source = offsets[request] + factor - 1
         for target in range(coarse_offsets[request], coarse_offsets[request + 1]):
             coarse[target] = keys[source]
             source += factor
-    return coarse, coarse_offsets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -11,13 +12,36 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from litehit.errors import RegistryError
+from schemas.registry import GroupEntry, InstanceEntry
 
 FieldPath: TypeAlias = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
+_INT, _FLOAT, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "merge"))
 _MAX_DEPTH = 8  # a registry is six deep; a node that contains itself has no end
 _ABSENT = object()
 _UNKNOWN = "extra_forbidden"
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes for numbers what YAML 1.2 does: 1.1 reads 12:30 as 750, 010 as 8 and 1e3 as a word."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - of the library
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(_INT, re.compile(r"[-+]?[0-9][0-9_]*$|0x[0-9a-fA-F]+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    _FLOAT,
+    re.compile(
+        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$|[-+]?[0-9]+[eE][-+]?[0-9]+$"
+        r"|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+    ),
+    list("-+.0123456789"),
+)
+_OCTAL = re.compile(r"[-+]?0[0-9_]")
 
 
 class RegistryDocument:
@@ -31,6 +55,7 @@ class RegistryDocument:
     def __init__(self, source: str, root: yaml.Node) -> None:
         self.source = source
         self._lines: dict[FieldPath, int] = {}
+        self._texts: dict[FieldPath, str] = {}  # scalars but strings, as they stand in the file
         self._scalars = yaml.constructor.SafeConstructor()
         self.value = self._build(root, ())
 
@@ -44,7 +69,7 @@ class RegistryDocument:
             return model.model_validate(self.value)
         except ValidationError as error:
             details = self._first(_innermost(error.errors()))
-            raise self.error(details["loc"], _advice(details)) from None
+            raise self.error(details["loc"], _misplaced(details) or _advice(details)) from None
 
     def error(self, path: FieldPath, advice: str) -> RegistryError:
         """An error at a field: file, line, path, value, what to do."""
@@ -55,7 +80,8 @@ class RegistryDocument:
             except (KeyError, IndexError, TypeError):
                 value = _ABSENT
         # A whole mapping or list says less than its line.
-        shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {_shorten(repr(value))}"
+        text = self._texts.get(path, repr(value))
+        shown = "" if value is _ABSENT or isinstance(value, dict | list) else f" = {_shorten(text)}"
         return RegistryError(f"{self.source}:{self._line(path)}: {_dotted(path)}{shown}: {advice}")
 
     def _first(self, errors: Sequence[ErrorDetails]) -> ErrorDetails:
@@ -79,24 +105,46 @@ class RegistryDocument:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._build(item, (*path, position)) for position, item in enumerate(node.value)]
+        if node.tag == _INT and _OCTAL.match(node.value):
+            raise self._syntax(node, f"{_dotted(path)} = {node.value}: is octal to some and not to others; drop the 0")
         try:
-            return self._scalars.construct_object(node)
+            value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError) as error:
             raise self._syntax(
                 node, f"{_dotted(path)} = {_shorten(repr(node.value))} is no plain value ({error})"
             ) from None
+        if not isinstance(value, str):
+            self._texts[path] = node.value or "null"
+        return value
 
     def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
+        self._take(node, path, values, 0)
+        return values
+
+    def _take(self, node: yaml.MappingNode, path: FieldPath, values: dict[str, Any], depth: int) -> None:
+        """Add what a mapping states, and then what it merges (<<), where that is not stated yet."""
+        if depth > _MAX_DEPTH:
+            raise self._syntax(node, f"{_dotted(path)} merges mappings too deep")
+        stated: set[str] = set()
+        merged: list[yaml.Node] = []
         for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                merged += value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+                continue
             key = key_node.value
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._syntax(key_node, f"a key of {_dotted(path)} is a list or mapping; use a plain word")
-            if key in values:
+            if key in stated:
                 raise self._syntax(key_node, f"{_dotted((*path, key))} is given twice; keep one of the two")
-            self._lines[*path, key] = key_node.start_mark.line + 1
-            values[key] = self._build(value_node, (*path, key))
-        return values
+            stated.add(key)
+            if key not in values:
+                self._lines[*path, key] = key_node.start_mark.line + 1
+                values[key] = self._build(value_node, (*path, key))
+        for one in merged:
+            if not isinstance(one, yaml.MappingNode):
+                raise self._syntax(one, f"<< in {_dotted(path)} merges what is no mapping; name one, such as *base")
+            self._take(one, path, values, depth + 1)
 
     def _syntax(self, node: yaml.Node, advice: str) -> RegistryError:
         return RegistryError(f"{self.source}:{node.start_mark.line + 1}: {advice}")
@@ -109,7 +157,7 @@ def read_document(path: Path) -> RegistryDocument:
         RegistryError: the file cannot be read, or is no YAML.
     """
     try:
-        root = yaml.compose(path.read_bytes(), Loader=yaml.SafeLoader)
+        root = yaml.compose(path.read_bytes(), Loader=_Loader)
     except OSError as error:
         raise RegistryError(f"{path}: cannot be read ({error.strerror}); give the path of a registry file") from None
     except yaml.MarkedYAMLError as error:
@@ -147,6 +195,17 @@ _ADVICE = {
     "dict_type": "must be a mapping of keys to values",
     "tuple_type": "must be a list",
 }
+
+
+def _misplaced(details: ErrorDetails) -> str | None:
+    """Where an unknown key would be known."""
+    if details["type"] != _UNKNOWN:
+        return None
+    key = details["loc"][-1]
+    for model, place in ((GroupEntry, "the instance's group"), (InstanceEntry, "an instance of the group")):
+        if key in model.model_fields:
+            return f"belongs to {place}; move it there"
+    return None
 
 
 def _advice(details: ErrorDetails) -> str:

@@ -17,7 +17,7 @@ from litehit.curves import Int64Array
 from litehit.errors import OptionError
 from litehit.request import Request, check_instance_option
 from litehit.time_units import NS_PER_S
-from litehit.workload_kernels import fill_keys, simulate
+from litehit.workload_kernels import Prompts, Texts, keys_of, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,9 @@ def generate(spec: WorkloadSpec) -> RequestColumns:
         OptionError: its times pass 64 bits of nanoseconds.
     """
     weights = 1.0 / np.arange(1, spec.system_prompts + 1, dtype=np.float64) ** spec.prompt_zipf
-    texts, requests = simulate(
+    # A session opens one text, and every request at most one more.
+    texts, requests = Texts.room(spec.system_prompts + 2 * spec.requests), Prompts.room(spec.requests)
+    made = simulate(
         spec.requests,
         np.uint64(spec.seed),
         len(spec.instances),
@@ -146,6 +148,8 @@ def generate(spec: WorkloadSpec) -> RequestColumns:
         spec.sub_agent,
         NS_PER_S / spec.sessions_per_second,
         spec.think_seconds * NS_PER_S,
+        texts,
+        requests,
     )
     # No step of the clock is long enough to pass over the negative half, so a time that wrapped is seen.
     if requests.times.min() < 0 or int(requests.times.max()) + spec.start_ns >= 2**63:
@@ -158,7 +162,7 @@ def generate(spec: WorkloadSpec) -> RequestColumns:
     offsets = np.zeros(len(order) + 1, np.int64)
     np.cumsum(lengths // spec.block_size_tokens, out=offsets[1:])
     return RequestColumns(
-        keys=fill_keys(texts.parents, texts.first_blocks, requests.texts[order], offsets, np.uint64(spec.seed)),
+        keys=keys_of(texts.first(made), requests.texts[order], offsets, np.uint64(spec.seed)),
         offsets=offsets,
         timestamps_ns=requests.times[order] + spec.start_ns,
         input_token_lens=lengths,

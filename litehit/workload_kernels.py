@@ -13,7 +13,7 @@ from litehit.jit import kernel
 
 
 class Texts(NamedTuple):
-    """T texts: each continues its parent from a block on.
+    """T texts at most: each continues its parent from a block on.
 
     Attributes:
         parents: int64[T]; -1 for a system prompt.
@@ -22,6 +22,15 @@ class Texts(NamedTuple):
 
     parents: Int64Array
     first_blocks: Int64Array
+
+    @classmethod
+    def room(cls, count: int) -> Texts:
+        """For so many."""
+        return cls(np.full(count, -1, np.int64), np.zeros(count, np.int64))
+
+    def first(self, count: int) -> Texts:
+        """So many of them."""
+        return Texts(self.parents[:count], self.first_blocks[:count])
 
 
 class Prompts(NamedTuple):
@@ -38,6 +47,13 @@ class Prompts(NamedTuple):
     tokens: Int64Array
     times: Int64Array
     instances: NDArray[np.int32]
+
+    @classmethod
+    def room(cls, count: int) -> Prompts:
+        """For so many."""
+        return cls(
+            np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
+        )
 
 
 @kernel(inline="always")
@@ -91,21 +107,23 @@ def simulate(
     sub_agent: float,
     session_gap_ns: float,
     think_ns: float,
-) -> tuple[Texts, Prompts]:
-    """Run sessions one after another until `count` requests are made; see `WorkloadSpec` for the arguments."""
+    made_texts: Texts,
+    asked: Prompts,
+) -> int:
+    """Run sessions one after another until `count` requests are made; see `WorkloadSpec` for what makes them.
+
+    `made_texts` gets the texts: it has room for two a request and those of the system prompts; `asked` the requests.
+
+    Returns:
+        Number of texts.
+    """
+    parents, first_blocks = made_texts
     state = np.full(1, _mix(seed), np.uint64)
     shared = len(prompt_cdf)
-    # A session opens one text, and every request at most one more.
-    parents = np.full(shared + 2 * count, -1, np.int64)
-    first_blocks = np.zeros(len(parents), np.int64)
     texts = shared
     floors = np.empty(shared, np.int64)
     for i in range(shared):
         floors[i] = int(min(max_tokens, prompt_tokens // 2 + _exponential(state, prompt_tokens / 2)))
-    asked = Prompts(
-        np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
-    )
-
     made = 0
     session_start = 0
     while made < count:
@@ -146,15 +164,25 @@ def simulate(
             if _uniform(state) * mean_turns < 1.0:
                 break
             length += 1 + _exponential(state, turn_tokens)
-    return Texts(parents[:texts], first_blocks[:texts]), asked
+    return texts
 
 
-@kernel(allocates=True)
-def fill_keys(
-    parents: Int64Array, first_blocks: Int64Array, ends: Int64Array, offsets: Int64Array, seed: np.uint64
-) -> Int64Array:
+def keys_of(texts: Texts, ends: Int64Array, offsets: Int64Array, seed: np.uint64) -> Int64Array:
     """The keys of R prompts: int64[offsets[R]], each prompt walked from its last text back to its system prompt."""
     keys = np.empty(offsets[-1], np.int64)
+    _fill_keys(texts.parents, texts.first_blocks, ends, offsets, seed, keys)
+    return keys
+
+
+@kernel()
+def _fill_keys(
+    parents: Int64Array,
+    first_blocks: Int64Array,
+    ends: Int64Array,
+    offsets: Int64Array,
+    seed: np.uint64,
+    keys: Int64Array,
+) -> None:
     origin = _mix(uint64(seed) + uint64(0x9E3779B97F4A7C15))
     for request in range(len(ends)):
         text = ends[request]
@@ -168,4 +196,3 @@ def fill_keys(
                 keys[i] = np.int64(_mix(_mix(name + uint64(i)) + origin))
             stop = start
             text = parents[text]
-    return keys

@@ -65,7 +65,9 @@ def _charged_once(specs: dict[str, int] | None, info: ValidationInfo, *, needed:
     if "block_bytes" not in info.data:
         return specs
     if needed and specs is None and info.data["block_bytes"] is None:
-        raise PydanticCustomError("charge_missing", "is absent and so is block_bytes; add one of the two")
+        raise PydanticCustomError(
+            "charge_missing", "is absent and so is block_bytes; add block_bytes, the bytes of one block"
+        )
     if specs is not None and info.data["block_bytes"] is not None:
         raise PydanticCustomError("charge_twice", "excludes block_bytes; keep one of the two")
     if specs is not None and not 0 < sum(specs.values()) < _INT64_END:

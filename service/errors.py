@@ -130,13 +130,27 @@ class CoreChanged(ServiceError):
 
 
 class RegistryNotApplicable(ServiceError):
-    """Lanes would stop under a registry file, since it is not that of their caches."""
+    """Lanes would stop under a registry file, since it is not that of their caches.
 
-    def __init__(self, file: str, snapshots: list[str]) -> None:
-        super().__init__(
-            f"{file}: lanes would stop instead of going on under it, for its differences from {', '.join(snapshots)}; "
-            f"take those back, or register the instances in-band with reset: true while the lanes still run"
-        )
+    Args:
+        file: its name.
+        changed: snapshots whose caches are of other settings.
+        lacking: snapshots that have no cache of what is new.
+    """
+
+    def __init__(self, file: str, changed: Sequence[str], lacking: Sequence[str]) -> None:
+        remedies = []
+        if changed:
+            remedies.append(
+                f"for its differences from {', '.join(changed)}: take those back, or register the instances in-band "
+                f"with reset: true while the lanes still run"
+            )
+        if lacking:
+            remedies.append(
+                f"for what is new and not in {', '.join(lacking)}: take it out, or restart and let it begin empty with "
+                f"`litehit lanes reset --partition P --to snapshot`"
+            )
+        super().__init__(f"{file}: lanes would stop instead of going on under it, {'; and '.join(remedies)}")
 
 
 class NothingToReset(ServiceError):

@@ -138,6 +138,10 @@ class Publisher:
             )
         return self._sent
 
+    def interrupted(self) -> PublishError:
+        """What to say where whoever sends was told to stop."""
+        return self._ended("interrupted")
+
     def _poll(self, seconds: float) -> None:
         self._producer.poll(seconds)
         if self._failure is not None:

@@ -31,9 +31,9 @@ class Compared:
     lacking: tuple[str, ...] = ()
 
     @property
-    def is_refused(self) -> bool:
-        """Whether the lane would stop instead of going on under the file."""
-        return bool(self.lacking) or any(change.is_core for change in self.changes)
+    def is_changed(self) -> bool:
+        """Whether caches are of other settings, so that the lane would stop instead of going on under the file."""
+        return any(change.is_core for change in self.changes)
 
 
 def compare_with_store(registry: Registry, store: Store, requests_topic: str) -> list[Compared]:

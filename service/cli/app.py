@@ -25,6 +25,7 @@ from service.cli.capacities import CapacitiesCommand
 
 _FAILED = 1
 _WRONG_USAGE = 2
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="litehit",
@@ -68,6 +69,10 @@ def main() -> int:
         app()
     except Exception as error:
         return _report(error)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:  # of which typer says nothing
+            typer.echo("interrupted before the end; no file was written", err=True)
+        raise
     return 0
 
 

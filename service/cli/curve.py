@@ -64,6 +64,7 @@ def curve(
         from service.cli.picture import require_matplotlib
 
         require_matplotlib()  # before the facts, whose reading may take long
+    from litehit.errors import FactsError
     from service.api.file_selection import select_facts
     from service.api.hit_function import HitFunction
 
@@ -86,7 +87,10 @@ def curve(
     if png is not None:
         from service.cli.picture import draw
 
-        drawn = [(_name(name), one, _points(one, points or _PICTURE_POINTS)) for name, one in functions.items()]
+        hitting = {name: one for name, one in functions.items() if one.ceiling_tokens}
+        if not hitting:
+            raise FactsError(f"{facts}: no block is hit at any capacity, so there is no curve to draw")
+        drawn = [(_name(name), one, _points(one, points or _PICTURE_POINTS)) for name, one in hitting.items()]
         draw(png, drawn)
     if csv is None and png is None and not as_json:
         for name, one in functions.items():
@@ -121,8 +125,12 @@ def _print_table(name: str, function: HitFunction, count: int) -> None:
     from rich.text import Text
 
     console, table = Console(), Table()
-    title = Text(f"{name}: {function.requests:,} requests, ceiling {function.ceiling_rate:.2%}")
+    noun = "request" if function.requests == 1 else "requests"
+    title = Text(f"{name}: {function.requests:,} {noun}, ceiling {function.ceiling_rate:.2%}")
     console.print(title, soft_wrap=True)
+    if not function.ceiling_tokens:
+        console.print("no block is hit at any capacity")
+        return
     for heading in ("capacity GB", "hit rate", "of the ceiling"):
         table.add_column(heading, justify="right")
     for row in _rows(name, function, count):

@@ -71,21 +71,25 @@ def publish(
         open_trace(trace, format_name, reorder, settings.instance_template, go_on=True, warn=warn) as opened,
         progress("publishing", "records", opened.size if limit is None else limit) as meter,
     ):
-        published = publish_trace(
-            opened.windows(),
-            Publisher(settings, bootstrap_servers, window, *(() if watch is None else (watch.look,))),
-            opened.trace_format,
-            source=trace,
-            topic_format=settings.requests_format,
-            raw=raw,
-            binary=binary,
-            instance_id=default,
-            named=settings.instance_template is not None,
-            speed=speed,
-            limit=limit,
-            progress=lambda records: meter(records, opened.position() if limit is None else records),
-            stop=opened.stop,
-        )
+        publisher = Publisher(settings, bootstrap_servers, window, *(() if watch is None else (watch.look,)))
+        try:
+            published = publish_trace(
+                opened.windows(),
+                publisher,
+                opened.trace_format,
+                source=trace,
+                topic_format=settings.requests_format,
+                raw=raw,
+                binary=binary,
+                instance_id=default,
+                named=settings.instance_template is not None,
+                speed=speed,
+                limit=limit,
+                progress=lambda records: meter(records, opened.position() if limit is None else records),
+                stop=opened.stop,
+            )
+        except KeyboardInterrupt:
+            raise publisher.interrupted() from None
     typer.echo(f"published {counted(published.records, 'record')} to {settings.requests_topic}{put_in_order(opened)}")
     if published.unreadable:
         what = (

@@ -69,9 +69,10 @@ def check(
             typer.echo(f"warning: {warning}")
         for line in () if compared is None else _comparison(compared):
             typer.echo(line)
-    refused = [one for one in compared or () if one.is_refused]
-    if refused:
-        raise RegistryNotApplicable(str(file), [one.path for one in refused])
+    changed = [one.path for one in compared or () if one.is_changed]
+    lacking = [one.path for one in compared or () if one.lacking]
+    if changed or lacking:
+        raise RegistryNotApplicable(str(file), changed, lacking)
 
 
 def _print_table(described: list[dict[str, Any]]) -> None:
@@ -130,7 +131,7 @@ def _comparison(compared: list[Compared]) -> list[str]:
 def _document(one: Compared) -> dict[str, Any]:
     return {
         "path": one.path,
-        "refused": one.is_refused,
+        "refused": one.is_changed or bool(one.lacking),
         "changes": [
             {
                 "instance_id": change.instance_id,

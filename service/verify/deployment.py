@@ -207,6 +207,11 @@ class Verification:
                 progress=progress,
             )
         unchecked += _unchecked(audited, chain)
+        if moment.archived is None and chain.next_offset < facts.stable:
+            unchecked.append(
+                f"whether the facts from offset {chain.next_offset} on had a segment: on the embedded broker the "
+                f"archive does not say how far it has published"
+            )
         return PartitionReport(partition, start, consumed, audited, len(chain.segments), tuple(unchecked))
 
     def _chain(self, partition: int, archived: int | None) -> Chain:

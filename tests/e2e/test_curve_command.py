@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from litehit.facts import FactBatch
-from litehit.facts_csv import write_header, write_rows
+from litehit.facts_csv import HEADER, write_header, write_rows
 from litehit.projector import HitCurveProjector
 from tests.archive_facts import made_facts
 from tests.cli_harness import environment, litehit
@@ -119,3 +119,14 @@ def test_what_there_is_no_curve_of(file: Path, tmp_path: Path) -> None:
     empty.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
     assert "there are no facts in it" in failure(empty)
     assert "--points" in failure(file, "--points", "1", code=2)
+
+
+def test_facts_without_a_hit_have_no_curve(tmp_path: Path) -> None:
+    row = 'a,one,1,64,64,1048576,"[]"'
+    (tmp_path / "facts.csv").write_text(f"{HEADER}\n{row}\n", encoding="utf-8")
+    lines = litehit("curve", tmp_path / "facts.csv").stdout.decode().splitlines()
+    assert lines == ["one: 1 request, ceiling 0.00%", "no block is hit at any capacity"]
+    done = litehit("curve", tmp_path / "facts.csv", "--png", tmp_path / "curve.png", check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode().endswith("no block is hit at any capacity, so there is no curve to draw\n")
+    assert not (tmp_path / "curve.png").exists()

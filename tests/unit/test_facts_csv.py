@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -158,3 +159,12 @@ def test_other_bytes_than_utf_8_are_refused() -> None:
 def test_another_header_is_refused(text: str) -> None:
     assert failure(text).startswith("f.csv: row 1: the ")
     assert HEADER in failure(text)
+
+
+def test_a_file_that_was_closed_before_its_end_is_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(f"{HEADER}\n" + 'a,one,1,64,64,1048576,"[]"\n' * 5000, encoding="utf-8")
+    with path.open("rb") as file:
+        rows = read_facts(file, "facts.csv")
+        assert len(next(rows)) == 4096
+    rows.close()  # type: ignore[attr-defined]

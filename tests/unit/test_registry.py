@@ -116,23 +116,66 @@ def test_a_fractional_ttl_is_exact(tmp_path: Path, seconds: str, nanoseconds: in
 
 
 @pytest.mark.parametrize(
+    ("text", "number"), [("1e2", 100.0), ("1E+2", 100.0), ("1_00", 100.0), ("100.", 100.0), (".5", 0.5), ("0x10", 16.0)]
+)
+def test_numbers_are_those_of_yaml_1_2(tmp_path: Path, text: str, number: float) -> None:
+    assert load(tmp_path, GOOD.replace("64.5", text)).resolve("qwen3-a").capacity_gb == (8, number, -1)
+
+
+def test_mappings_can_be_merged(tmp_path: Path) -> None:
+    text = """\
+groups: [{name: g, capacity_gb: [1]}]
+instances:
+  - &first
+    instance_id: first
+    group: g
+    block_size_tokens: 16
+    block_bytes: 7
+  - {<<: *first, instance_id: second, block_bytes: 8}
+  - <<: [{block_size_tokens: 32}, *first]
+    instance_id: third
+"""
+    registry = load(tmp_path, text)
+    found = {name: registry.resolve(name) for name in ("first", "second", "third")}
+    assert {name: (one.block_size_tokens, one.block_bytes) for name, one in found.items()} == {
+        "first": (16, 7),
+        "second": (16, 8),
+        "third": (32, 7),
+    }
+    # What was merged is told where it stands.
+    assert "registry.yaml:7: instances[0].block_bytes = 0: must be" in failure(tmp_path, text.replace("7\n", "0\n"))
+    assert "merges mappings too deep" in failure(tmp_path, "groups: &a\n  <<: *a\ninstances: []\n")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("    ttl_seconds: 0.1", "    ttl_secs: 1", "registry.yaml:4: groups[0].ttl_secs = 1: is an unknown key"),
         ("ttl_seconds: 0.1", "ttl_seconds: -2", "registry.yaml:4: groups[0].ttl_seconds = -2: must be greater than"),
         ("ttl_seconds: 0.1", "ttl_seconds: 0.1234567891", "must be a whole number of nanoseconds"),
-        ("ttl_seconds: 0.1", "ttl_seconds: .nan", "groups[0].ttl_seconds = nan: must be a finite number"),
-        ("ttl_seconds: 0.1", "ttl_seconds: .inf", "groups[0].ttl_seconds = inf: must be a finite number"),
-        ("ttl_seconds: 0.1", "ttl_seconds: 1.0e+10", "ttl_seconds = 10000000000.0: must be less than or equal to"),
-        ("ttl_seconds: 0.1", "ttl_seconds: yes", "groups[0].ttl_seconds = True: must be a number of seconds"),
+        ("ttl_seconds: 0.1", "ttl_seconds: .nan", "groups[0].ttl_seconds = .nan: must be a finite number"),
+        ("ttl_seconds: 0.1", "ttl_seconds: .inf", "groups[0].ttl_seconds = .inf: must be a finite number"),
+        ("ttl_seconds: 0.1", "ttl_seconds: 1.0e+10", "ttl_seconds = 1.0e+10: must be less than or equal to"),
+        ("ttl_seconds: 0.1", "ttl_seconds: yes", "groups[0].ttl_seconds = yes: must be a number of seconds"),
         ("ttl_seconds: 0.1", "linear_step: 4", "registry.yaml:4: groups[0].linear_step = 4: must be 0: only full"),
         (
             "block_size_tokens: 16",
             "linear_step: 1\n    block_size_tokens: 16",
             "registry.yaml:15: instances[1].linear_step",
         ),
-        ("64.5", ".nan", "registry.yaml:5: groups[0].capacity_gb[1] = nan: must be a finite number"),
-        ("64.5", ".inf", "groups[0].capacity_gb[1] = inf: must be a finite number"),
+        ("ttl_seconds: 0.1", "ttl_seconds: 010", "registry.yaml:4: groups[0].ttl_seconds = 010: is octal to some"),
+        ("ttl_seconds: 0.1", "ttl_seconds: 12:30", "groups[0].ttl_seconds = '12:30': must be a number of seconds"),
+        ("ttl_seconds: 0.1", "block_bytes: 5", "groups[0].block_bytes = 5: belongs to an instance of the group; move"),
+        (
+            "block_size_tokens: 16",
+            "ttl_seconds: 5\n    block_size_tokens: 16",
+            "registry.yaml:15: instances[1].ttl_seconds = 5: belongs to the instance's group; move it there",
+        ),
+        ("block_bytes: 1048576", "block_bytes: 1e6", "instances[1].block_bytes = 1e6: must be a valid integer"),
+        ("block_bytes: 1048576", "block_bytes: 2024-01-01", "block_bytes = 2024-01-01: must be a valid integer"),
+        ("    block_bytes: 1048576", "    <<: [5]", "registry.yaml:16: << in instances[1] merges what is no mapping"),
+        ("64.5", ".nan", "registry.yaml:5: groups[0].capacity_gb[1] = .nan: must be a finite number"),
+        ("64.5", ".inf", "groups[0].capacity_gb[1] = .inf: must be a finite number"),
         ("64.5", '"64"', "groups[0].capacity_gb[1] = '64': must be a valid number"),
         ("name: agents", "name: chat", "registry.yaml:6: groups[1].name = 'chat': names a group that is there already"),
         ("name: agents", "name: ''", "registry.yaml:6: groups[1].name = '': "),

@@ -145,3 +145,12 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
 
 def test_the_registry_lists_its_configs_in_order(file: Path) -> None:
     assert Registry.load(file).globs_matching("qwen3-a") == ("qwen3?*", "qwen3-*", "qwen*")
+
+
+def test_what_is_new_beside_warm_caches_is_refused_with_what_lets_it_begin(tmp_path: Path, store: Path) -> None:
+    variant = ", variants: [{name: short, ttl_seconds: 9}]"
+    output, error = check(tmp_path, store, harness.REGISTRY.replace("block_bytes: 1024", f"block_bytes: 1024{variant}"))
+    assert "refused: chat-a@short has no cache there and would begin cold" in output
+    assert isinstance(error, RegistryNotApplicable)
+    assert "let it begin empty with `litehit lanes reset --partition P --to snapshot`" in str(error)
+    assert "reset: true" not in str(error)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -121,3 +123,29 @@ def test_an_instance_that_no_record_could_carry_is_refused(instance_id: str) -> 
 def test_times_beyond_64_bits_are_refused(changes: dict[str, float], remedy: str) -> None:
     with pytest.raises(OptionError, match=remedy):
         generate(WorkloadSpec(requests=20_000, **changes))  # type: ignore[arg-type]
+
+
+INTERRUPTED = """
+import signal
+from litehit.workload import WorkloadSpec, generate
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+generate(WorkloadSpec(requests=10))
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+try:
+    while True:
+        generate(WorkloadSpec(requests=1_000_000))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_within_a_kernel_is_one() -> None:
+    """Not a crash: Numba makes objects by Python's code, in which it may raise."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, check=False, timeout=120, encoding="utf-8"
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
