@@ -52,11 +52,15 @@ class EmbeddedBroker:
     Args:
         store: the store's folder, in which others find the address; made if absent.
         most_facts: see `EmbeddedAddress`.
+
+    Attributes:
+        died: where the one before it on the store was, if that ended without `stop`.
     """
 
     def __init__(self, store: Path, most_facts: int = 1) -> None:
         self._store = store
         self._most_facts = most_facts
+        self.died: EmbeddedAddress | None = None
         self._client: Producer | None = None
         self._address: EmbeddedAddress | None = None
 
@@ -72,6 +76,7 @@ class EmbeddedBroker:
                 f"process {running.pid} already runs an embedded broker on the store {self._store}; stop it, or use "
                 f"another store (--store)"
             )
+        self.died = running
         # The client is the broker: its mock cluster lives exactly as long as it does.
         self._client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "embedded", "log_level": 3})
         try:

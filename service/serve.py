@@ -29,10 +29,13 @@ from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
 from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
+from service.archive.segment import FACTS_FOLDER
 from service.archive.upkeep import Upkeep
 from service.embedded import EmbeddedBroker
 from service.heap import give_back_early
 from service.lag_window import LagWindow
+from service.lanes.committed import RequestsTopic
+from service.lanes.snapshots import Snapshots
 from service.lanes.worker import LanesWorker
 from service.metrics import ArchiveMetrics, FollowerMetrics, LanesMetrics, UpkeepMetrics
 from service.settings import Role, Settings
@@ -85,6 +88,8 @@ def run_service(settings: Settings, roles: Collection[Role]) -> None:
         broker = opened.enter_context(EmbeddedBroker(Path(settings.store), most_facts)) if settings.embedded else None
         process = _Process(settings, supervisor, broker)
         process.open_store(for_writing=Role.ARCHIVE in roles or Role.LANES in roles)
+        if broker is not None:
+            process.tell_what_is_forgotten(broker)
         index = process.make_index() if Role.API in roles else None
         archiver = process.make_archiver(index) if Role.ARCHIVE in roles else None
         worker = process.make_worker(registry, archiver) if registry is not None else None
@@ -125,6 +130,23 @@ class _Process:
 
     def open_store(self, *, for_writing: bool) -> None:
         self._store = open_store(self._settings.store, for_writing=for_writing)
+
+    def tell_what_is_forgotten(self, broker: EmbeddedBroker) -> None:
+        """What ended with the embedded broker before, where it left something in the store."""
+        if (died := broker.died) is not None:
+            log.warning(
+                "embedded_broker_died",
+                pid=died.pid,
+                effect="what it had taken and was in no segment yet is gone; publish it again",
+            )
+            topic = RequestsTopic(self._settings.requests_topic, died.generation, self._layout.partitions)
+            Snapshots(self._store, topic).delete_all()  # which would have been deleted with its topics
+        if self._store.list(FACTS_FOLDER):
+            log.warning(
+                "caches_begin_empty",
+                effect="the embedded broker has forgotten the requests behind the facts in the store: the first ones "
+                "that come now miss what those had cached",
+            )
 
     def make_index(self) -> FactIndex:
         settings = self._settings

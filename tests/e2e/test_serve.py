@@ -75,6 +75,30 @@ def test_bad_records_are_told_by_publish_and_good_ones_are_counted(folder: Path,
     assert answer["total"]["total_hit_blocks"] == summaries(offline)[""]["total_hit_blocks"]
 
 
+def test_a_start_tells_what_the_one_before_took_with_it(folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    place = ("--embedded", "--store", store)
+    arguments = (*place, "--registry", folder / "registry.yaml")
+    with serving(*arguments) as service:
+        assert not service.saw("caches_begin_empty")
+        litehit("publish", folder / "trace.jsonl", "--format", "native", *place)
+        service.query_when(REQUESTS, [-1])
+        service.wait_for_event("snapshot_written")
+        service.process.kill()
+        service.process.wait()
+    assert any(path.is_file() for path in (store / "snapshots").rglob("*"))
+    with serving(*arguments) as service:
+        assert service.saw("embedded_broker_died")
+        litehit("publish", folder / "trace.jsonl", "--format", "native", *place)
+        service.query_when(REQUESTS, [-1])
+        assert service.stop(signal.SIGTERM) == 0
+        assert not service.saw("caches_begin_empty")
+    assert not any(path.is_file() for path in (store / "snapshots").rglob("*"))
+    with serving(*arguments) as service:
+        assert service.saw("caches_begin_empty")
+        assert not service.saw("embedded_broker_died")
+
+
 def test_publish_ends_where_a_lane_has_stopped(folder: Path, tmp_path: Path) -> None:
     """On a broker that keeps little it waits for the lanes, and this one goes on no more by itself."""
     place = ("--embedded", "--store", tmp_path / "store")

@@ -51,6 +51,10 @@ def test_a_file_that_a_crash_left_is_told_and_replaced(tmp_path: Path) -> None:
         find_embedded(tmp_path)
     with broker:
         assert find_embedded(tmp_path).generation == broker.generation
+        assert broker.died is not None
+        assert broker.died.model_dump_json() == left
+    with broker:
+        assert broker.died is None
 
 
 def test_a_file_of_another_kind_is_an_error_that_names_it(tmp_path: Path) -> None:
