@@ -76,6 +76,7 @@ class ReplaySummary:
         requests: requests among them.
         ignored: write events and repeats among them.
         facts: rows written.
+        first_ns: time of the first request.
     """
 
     path: Path
@@ -83,6 +84,7 @@ class ReplaySummary:
     requests: int
     ignored: int
     facts: int
+    first_ns: int
 
 
 def replay(
@@ -137,9 +139,9 @@ def replay(
             progress(run.lines)
         if written is not None:
             written.result()
-        if not run.facts:
+        if run.first_ns is None:
             raise TraceError(source, None, f"none of its {run.lines} lines is a request; is it of another format?")
-    return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts)
+    return ReplaySummary(path, run.lines, run.requests, run.ignored, run.facts, run.first_ns)
 
 
 @dataclass(slots=True)
@@ -153,6 +155,7 @@ class _Run:
     requests: int = 0
     ignored: int = 0
     facts: int = 0
+    first_ns: int | None = None
 
     def process(self, window: ReadWindow, pool: Executor) -> FactBatch | None:
         """The facts of a window's requests; None where it has none."""
@@ -166,6 +169,8 @@ class _Run:
         self.ignored += window.ignored + len(window.requests) - len(requests)
         if not tasks:
             return None
+        if self.first_ns is None:
+            self.first_ns = int(requests.columns.timestamps_ns[0])
         facts = self.lanes.process(tasks, pool)
         self.facts += len(facts)
         return facts

@@ -57,6 +57,11 @@ class Outgoing(NamedTuple):
     times_ns: Sequence[int | None]
     refused: Sequence[Refused]
 
+    @property
+    def first_ns(self) -> int | None:
+        """The first time that there is."""
+        return next((time for time in self.times_ns if time is not None), None)
+
     def first(self, count: int) -> Outgoing:
         """The first of them, at most so many."""
         if count >= len(self.values):

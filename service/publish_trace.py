@@ -47,11 +47,13 @@ class Published:
         records: records that the topic has taken.
         unreadable: how many of them are not of the format and will be dead letters.
         first_problem: the first of those, with its place; None where there is none.
+        first_ns: the first time that a record has; None where none has one.
     """
 
     records: int
     unreadable: int
     first_problem: str | None
+    first_ns: int | None
 
 
 def publish_trace(
@@ -106,6 +108,7 @@ def publish_trace(
     pace, together = (None, _TOGETHER) if speed is None else (_Pace(speed, sink), 1)
     sent = unreadable = 0
     first_problem: str | None = None
+    first_ns: int | None = None
     arrived = ((window, time.time_ns()) for window in windows)
     with (
         ThreadPoolExecutor(_READERS, "litehit-publish") as pool,
@@ -137,6 +140,7 @@ def publish_trace(
                     raise TraceError(source, line, f"{why}{remedy}")
                 unreadable += len(outgoing.refused)
                 first_problem = first_problem or (str(why) if line is None else f"line {line}: {why}")
+            first_ns = outgoing.first_ns if first_ns is None else first_ns
             for first in range(0, len(outgoing.values), together):
                 due_ns = outgoing.times_ns[first]
                 if pace is not None and due_ns is not None:
@@ -145,7 +149,7 @@ def publish_trace(
                 sink.send(outgoing.records(first, end))
                 sent += end - first
                 progress(sent)
-    return Published(sink.finish(), unreadable, first_problem)
+    return Published(sink.finish(), unreadable, first_problem, first_ns)
 
 
 class _Pace:

@@ -197,6 +197,14 @@ def warn(text: str) -> None:
     typer.echo(f"warning: {text}", err=True)
 
 
+def warn_of_unit(first_ns: int | None) -> None:
+    """Tell where a trace's first time is one of our days in another unit than nanoseconds."""
+    from litehit.time_units import other_unit
+
+    if first_ns is not None and (told := other_unit(first_ns)) is not None:
+        warn(told)
+
+
 def settings_error(error: ValidationError, options: Collection[str]) -> str:
     """One line that names each wrong setting, by the option or the variable it comes from, and what is allowed."""
     return "; ".join(

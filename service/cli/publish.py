@@ -23,6 +23,7 @@ from service.cli.options import (
     load_settings,
     put_in_order,
     warn,
+    warn_of_unit,
 )
 from service.format_names import AUTO
 
@@ -98,3 +99,4 @@ def publish(
             else f"{published.unreadable} of them are not of format {opened.trace_format.name} and will be dead letters"
         )
         warn(f"{what}; the first: {published.first_problem}")
+    warn_of_unit(published.first_ns)

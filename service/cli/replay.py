@@ -22,6 +22,7 @@ from service.cli.options import (
     load_settings,
     put_in_order,
     warn,
+    warn_of_unit,
 )
 from service.format_names import AUTO
 
@@ -92,3 +93,4 @@ def replay(
         f"wrote {counted(summary.facts, 'fact')} of {counted(summary.requests, 'request')} to {summary.path}"
         f"{put_in_order(opened)}{ignored}"
     )
+    warn_of_unit(summary.first_ns)

@@ -16,6 +16,7 @@ from service.lanes.read_ahead import ReadBatch, ReadFailure
 from service.lanes.read_records import ReadRecords
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.seat import Seat
+from service.lanes.time_log import TimeLog
 from service.lanes.usher import Usher
 from service.metrics import LanesMetrics
 from service.settings import Settings
@@ -54,6 +55,7 @@ class MicroBatches:
         self._handover = handover
         self._metrics = metrics
         self._dead_letter_log = DeadLetterLog()
+        self._time_log = TimeLog()
 
     def process(self, batches: ReadBatch) -> None:
         """Take step 1 of a batch, of partitions whose lanes work.
@@ -97,6 +99,7 @@ class MicroBatches:
             seat.handed_over(counts)
             self._metrics.handed_over(partition, counts)
             self._dead_letter_log.note(share.output.dead_letters)
+            self._time_log.note(partition, share.output)
         self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
 
     def tell_dead_letters(self) -> None:

@@ -57,7 +57,7 @@ def publish(lines: list[bytes], name: str, **options: Any) -> tuple[FakePublishe
 
 def test_a_foreign_format_becomes_request_events() -> None:
     publisher, published = publish([mooncake(3, 1000, [1, 2])], "mooncake", instance_id="chat")
-    assert published == Published(1, 0, None)
+    assert published == Published(1, 0, None, 3_000_000)
     ((key, value),) = publisher.sent
     assert key == "chat"
     event = json.loads(value)
@@ -84,7 +84,7 @@ def test_a_write_event_is_sent_as_it_is() -> None:
     publisher, published = publish([line], "tair", instance_id="chat")
     assert publisher.sent == [("chat", line)]
     assert publisher.headers == [{"litehit-format": "tair"}]
-    assert published == Published(1, 0, None)
+    assert published == Published(1, 0, None, None)
 
 
 def test_raw_records_carry_their_format() -> None:
@@ -92,14 +92,14 @@ def test_raw_records_carry_their_format() -> None:
     publisher, published = publish([line], "mooncake", instance_id="chat", raw=True)
     assert publisher.sent == [("chat", line)]
     assert publisher.headers == [{"litehit-format": "mooncake"}]
-    assert published == Published(1, 0, None)
+    assert published == Published(1, 0, None, 3_000_000)
 
 
 def test_binary_events_hold_the_same_requests() -> None:
     line = mooncake(3, 1000, [1, 2])
     json, _ = publish([line], "mooncake", instance_id="chat")
     binary, published = publish([line], "mooncake", instance_id="chat", binary=True)
-    assert published == Published(1, 0, None)
+    assert published == Published(1, 0, None, 3_000_000)
     assert binary.headers == [{"litehit-format": "native-protobuf"}]
     context = RecordContext(None, 0, None)
     ((key, message),), ((_, text),) = binary.sent, json.sent
@@ -218,7 +218,7 @@ def test_a_trace_that_breaks_off_is_told_with_what_was_sent(error: Exception) ->
 def test_a_trace_without_records_fails(lines: list[bytes]) -> None:
     with pytest.raises(TraceError, match=r"^trace\.jsonl: holds no record to publish; see that it is the right file$"):
         publish(lines, "native")
-    assert publish(lines, "native", limit=0)[1] == Published(0, 0, None)
+    assert publish(lines, "native", limit=0)[1] == Published(0, 0, None, None)
 
 
 def test_a_first_line_without_an_instance_may_be_of_the_format() -> None:

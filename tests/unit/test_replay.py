@@ -101,7 +101,7 @@ def test_write_events_and_blank_lines_are_left_out(tmp_path: Path) -> None:
     read = window_reader(formats.get("native"), None)
     seen: list[int] = []
     summary = replay(windows_of(enumerate(lines, 1)), read, REGISTRY, tmp_path, progress=seen.append)
-    assert summary == ReplaySummary(tmp_path / "litehit_facts.csv", lines=5, requests=2, ignored=1, facts=2)
+    assert summary == ReplaySummary(tmp_path / "litehit_facts.csv", lines=5, requests=2, ignored=1, facts=2, first_ns=1)
     assert seen == [5]
 
 
