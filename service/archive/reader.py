@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from litehit.facts import FactBatch
 from service.archive.archived_facts import ArchivedFacts
 from service.archive.catalog import Catalog, CatalogView
 from service.archive.chain import Chain
@@ -42,6 +44,17 @@ class FactFilter:
         starts_before = self.to_ns is None or info.first_time_ns < self.to_ns
         ends_after = self.from_ns is None or info.last_time_ns >= self.from_ns
         return starts_before and ends_after
+
+    def of_batch(self, facts: FactBatch) -> FactBatch:
+        """Those of some facts that are wanted; offsets, which facts of a CSV do not have, are left aside."""
+        wanted = np.ones(len(facts), np.bool_)
+        if self.from_ns is not None:
+            wanted &= facts.timestamps_ns >= self.from_ns
+        if self.to_ns is not None:
+            wanted &= facts.timestamps_ns < self.to_ns
+        if self.instance_ids is not None:
+            wanted &= np.array([one in self.instance_ids for one in facts.instance_ids], np.bool_)
+        return facts if wanted.all() else facts.select(np.flatnonzero(wanted))
 
     def expression(self) -> ds.Expression:
         """As pyarrow takes it."""

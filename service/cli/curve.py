@@ -11,6 +11,7 @@ import typer
 
 from service.api.limits import MAX_POINTS, MIN_POINTS
 from service.cli.query import read_any
+from service.cli.window import From, Instances, To
 
 if TYPE_CHECKING:
     from service.api.curve_points import CurvePoints
@@ -35,9 +36,9 @@ class Row(NamedTuple):
 
 def curve(
     facts: Annotated[str, typer.Argument(metavar="FACTS", help="A facts CSV, a Parquet segment, or a store.")],
-    instance: Annotated[
-        list[str] | None, typer.Option("--instance", metavar="ID", help="Of this instance; may be repeated. [all]")
-    ] = None,
+    instance: Instances = None,
+    from_: From = None,
+    to: To = None,
     points: Annotated[
         int | None,
         typer.Option(
@@ -69,8 +70,8 @@ def curve(
     from service.api.hit_function import HitFunction
 
     with ExitStack() as opened:
-        selection = select_facts(read_any(facts, opened))
-    _check_found(selection, instance or (), facts)
+        selection = select_facts(read_any(facts, opened, from_, to))
+    _check_found(selection, instance or (), facts, in_window=bool(from_ or to))
     if instance:
         selection = selection.of_instances(instance)
     if as_json:
@@ -164,12 +165,12 @@ def _write_csv(path: Path, rows: Iterator[Row]) -> None:
         writer.writerows(rows)
 
 
-def _check_found(selection: Selection, instance_ids: Sequence[str], facts: str) -> None:
+def _check_found(selection: Selection, instance_ids: Sequence[str], facts: str, *, in_window: bool) -> None:
     """Raise FactsError where there is nothing to draw a curve of."""
     from litehit.errors import FactsError
 
     if not len(selection.keyed):
-        raise FactsError(f"{facts}: there are no facts in it")
+        raise FactsError(f"{facts}: there are no facts in it{', in that window' if in_window else ''}")
     absent = [one for one in instance_ids if one not in selection.keyed.of_instance]
     if absent:
         raise FactsError(

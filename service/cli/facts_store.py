@@ -39,5 +39,8 @@ def open_facts_store(url: str) -> ArchiveReader:
     for fault in store.view.faults:
         typer.echo(f"warning: {fault}", err=True)
     if not store.view.segments:
-        raise FactsError(f"{url}: the store holds no facts: it has no segment below facts/")
+        raise FactsError(
+            f"{url}: the store holds no facts: it has no segment below facts/. A running "
+            f"archive writes one every LITEHIT_SEGMENT_SECONDS, and at its end"
+        )
     return store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def facts_of(content: bytes) -> list[RequestFact]:
 def test_everything_and_a_part(archive: Path, tmp_path: Path) -> None:
     out = tmp_path / "facts.csv"
     done = litehit("export", "--format", "csv", "--out", out, "--store", archive)
-    assert (done.stdout, done.stderr) == (b"", b"")
+    assert (done.stdout, done.stderr) == (b"", f"wrote 30 facts to {out}\n".encode())
     assert facts_of(out.read_bytes()) == [made_fact(offset) for offset in range(30)]
     begin, end = made_fact(5).timestamp_ns, "2023-11-14T22:13:45Z"
     part = litehit(
@@ -50,6 +51,36 @@ def test_everything_and_a_part(archive: Path, tmp_path: Path) -> None:
     # The command that reads facts takes it.
     query = ("--capacity-gb", "1", "--summary")
     assert litehit("query", out, *query).stdout == litehit("query", archive, *query).stdout
+
+
+def test_query_and_curve_of_a_part_are_those_of_its_facts(archive: Path, tmp_path: Path) -> None:
+    """The same, whether the facts come from a store, a segment or a CSV."""
+    part = ("--from", str(made_fact(12).timestamp_ns), "--to", str(made_fact(18).timestamp_ns), "--instance", "model-1")
+    everything, some = tmp_path / "everything.csv", tmp_path / "some.csv"
+    litehit("export", "--out", everything, "--store", archive)
+    litehit("export", "--out", some, "--store", archive, *part)
+    assert 0 < len(facts_of(some.read_bytes())) < 6
+    segment = sorted(archive.rglob("*.parquet"))[1]
+    for command in (("query", "--capacity-gb", "1", "-1"), ("curve", "--csv", "-")):
+        name, *options = command
+        wanted = litehit(name, some, *options).stdout
+        for facts in (archive, segment, everything):
+            assert litehit(name, facts, *options, *part).stdout == wanted
+
+
+def test_a_part_without_facts_is_told(archive: Path) -> None:
+    late = ("--from", "2030-01-01T00:00:00Z")
+    done = litehit("query", archive, "--capacity-gb", "1", *late)
+    assert json.loads(done.stdout)["requests"] == 0
+    assert done.stderr.decode() == f"warning: no fact of {archive} is of that window and those instances\n"
+    done = litehit("curve", archive, *late, check=False)
+    assert (done.returncode, done.stderr.decode()) == (
+        1,
+        f"error: {archive}: there are no facts in it, in that window\n",
+    )
+    assert litehit("export", "--out", "-", "--store", archive, *late).stderr == b"wrote 0 facts to standard output\n"
+    done = litehit("query", archive, "--capacity-gb", "1", "--from", "soon", check=False)
+    assert (done.returncode, b"--from" in done.stderr) == (2, True)
 
 
 def test_what_is_wrong_is_named_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
@@ -84,6 +115,7 @@ def test_what_is_not_there_is_told_as_query_tells_it(archive: Path) -> None:
         "note: litehit.facts/g/0 lacks offsets 30 to 33: they expired before they were archived",
         "warning: litehit.facts/g/0: no segment covers offsets 10 to 20",
         "warning: no fact of instance 'typo' was found",
+        f"wrote {len(facts_of(done.stdout))} facts to standard output",
     ]
     assert {fact.instance_id for fact in facts_of(done.stdout)} == {"model-1"}
     asked_too = litehit("query", archive, "--capacity-gb", "1", "--summary")
