@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from litehit.counted import counted
+from litehit.time_units import NS_PER_S
 
 _REGISTER_THE_BLOCK = "register the block size of the keys (trace_block_size_tokens; without it block_size_tokens)"
 
@@ -189,9 +190,10 @@ class TimeWentBack(LiteHitError):
         self.instance_id = instance_id
         self.timestamp_ns = timestamp_ns
         self.previous_ns = previous_ns
+        least = -(-(previous_ns - timestamp_ns) // NS_PER_S)
         super().__init__(
             f"timestamp_ns {timestamp_ns} of instance {instance_id!r} goes back behind {previous_ns}; "
-            f"sort the trace by time, or let the replay put it in order (--reorder SECONDS)"
+            f"sort the trace by time, or let the replay put it in order (--reorder SECONDS, {least} or more)"
         )
 
 

@@ -20,6 +20,7 @@ FACTS_FILE_NAME = "litehit_facts.csv"
 HEADER = "trace_id,instance_id,timestamp_ns,input_token_len,block_size_tokens,block_bytes,hit_curve"
 
 _COLUMNS = HEADER.split(",")
+_WRITTEN_BY = "give a facts CSV, as `litehit replay` and `litehit export` write it"
 _BATCH_ROWS = 4096
 _GLUE = texts_of(("", ",", ",", ",", ",", ",", ',"[', ']"\n'))
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]').search
@@ -72,9 +73,14 @@ def read_facts(file: BinaryIO, source: str) -> Iterator[FactBatch]:
         if number == 0:
             raise ValueError(f"the file is empty; it must begin with {HEADER}")
     except (csv.Error, UnicodeDecodeError) as error:
-        raise FactsError(f"{source}: row {number + 1}: is no CSV in UTF-8 ({error})") from None
+        hint = "" if number else f"; {_WRITTEN_BY}"
+        raise FactsError(f"{source}: row {number + 1}: is no CSV in UTF-8 ({error}){hint}") from None
     except ValueError as error:
         raise FactsError(f"{source}: row {max(number, 1)}: {error}") from None
+    except OSError as error:  # of a compressed file that is torn or none
+        raise FactsError(
+            f"{source}: cannot be read beyond row {number} ({error}); see that it is whole, and what its name says"
+        ) from None
     finally:
         if not file.closed:  # by a caller that read no further
             text.detach()  # the file is the caller's to close
@@ -96,7 +102,7 @@ def _fields(values: Sequence[str]) -> Sequence[str]:
 
 def _check_header(row: Sequence[str]) -> None:
     if row != _COLUMNS:
-        raise ValueError(f"the header is {','.join(row)!r}; it must be {HEADER}")
+        raise ValueError(f"the header is {','.join(row)[:200]!r}; it must be {HEADER}; {_WRITTEN_BY}")
 
 
 def _fact(row: Sequence[str], lines: Sequence[str]) -> RequestFact:

@@ -38,7 +38,8 @@ class LocalStore:
         self.url = str(root)
         if not for_writing:
             if not self.root.is_dir():
-                raise StoreError(f"store {self.url}: no such folder; give the folder of `litehit serve --store`")
+                found = "a file, no folder" if self.root.exists() else "no such folder"
+                raise StoreError(f"store {self.url}: {found}; give the folder of `litehit serve --store`")
             return
         try:
             _make_folder(self.root, Path(self.root.anchor))

@@ -15,7 +15,8 @@ def _capacity(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number; give binary GB, or -1 for infinite") from None
+        several = ", each as a word of its own: 8 64" if "," in text else ""
+        raise typer.BadParameter(f"{text!r} is no number; give binary GB, or -1 for infinite{several}") from None
 
 
 Capacities: TypeAlias = Annotated[

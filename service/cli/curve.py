@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from service.api.limits import MAX_POINTS, MIN_POINTS
-from service.cli.query import read_any
+from service.cli.query import FACTS_HELP, read_any
 from service.cli.window import From, Instances, To
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def curve(
-    facts: Annotated[str, typer.Argument(metavar="FACTS", help="A facts CSV, a Parquet segment, or a store.")],
+    facts: Annotated[str, typer.Argument(metavar="FACTS", help=FACTS_HELP)],
     instance: Instances = None,
     from_: From = None,
     to: To = None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
@@ -18,9 +19,11 @@ from service.cli.window import From, Instances, To, part_of_facts, refuse_other_
 if TYPE_CHECKING:
     from litehit.facts import FactBatch
 
+FACTS_HELP = "A facts CSV (.gz and .zst too; - is standard input), a Parquet segment, or a store."
+
 
 def query(
-    facts: Annotated[str, typer.Argument(metavar="FACTS", help="A facts CSV, a Parquet segment, or a store.")],
+    facts: Annotated[str, typer.Argument(metavar="FACTS", help=FACTS_HELP)],
     capacity_gb: Capacities,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write; - is standard output.")] = STANDARD,
     summary: Annotated[bool, typer.Option("--summary", help="Only the summaries, no line for each request.")] = False,
@@ -72,4 +75,17 @@ def read_any(
         return (batch.facts for batch in reader.batches(wanted))
     if path.suffix == ".parquet":
         return (batch.facts for batch in read_file(path, wanted))
-    return map(wanted.of_batch, read_facts(opened.enter_context(path.open("rb")), facts))
+    return map(wanted.of_batch, read_facts(_open_csv(facts, opened), facts))
+
+
+def _open_csv(facts: str, opened: ExitStack) -> BinaryIO:
+    """A CSV, through gzip or zstd where its name ends so; `-` is standard input."""
+    if facts == "-":
+        return opened.enter_context(open(sys.stdin.fileno(), "rb", closefd=False))
+    raw = opened.enter_context(Path(facts).open("rb"))
+    if not facts.endswith((".gz", ".zst")):
+        return raw
+    import pyarrow as pa
+
+    stream = pa.CompressedInputStream(raw, "gzip" if facts.endswith(".gz") else "zstd")
+    return cast("BinaryIO", opened.enter_context(stream))

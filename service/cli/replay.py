@@ -67,6 +67,8 @@ def replay(
     if settings.registry is None:
         raise typer.BadParameter("is missing; give a registry file, or set LITEHIT_REGISTRY", param_hint="--registry")
     check_naming(instance, settings)
+    if out.is_file():
+        raise typer.BadParameter(f"{str(out)!r} is a file; give a folder", param_hint="--out")
     options = ReplayOptions(
         workers=min(os.cpu_count() or 1, MAX_WORKERS) if workers is None else workers,
         instance_id=instance,

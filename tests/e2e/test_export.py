@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from litehit.facts_csv import HEADER, read_facts
@@ -61,11 +62,26 @@ def test_query_and_curve_of_a_part_are_those_of_its_facts(archive: Path, tmp_pat
     litehit("export", "--out", some, "--store", archive, *part)
     assert 0 < len(facts_of(some.read_bytes())) < 6
     segment = sorted(archive.rglob("*.parquet"))[1]
+    packed = [tmp_path / f"facts.csv{suffix}" for suffix in (".gz", ".zst")]
+    for path, codec in zip(packed, ("gzip", "zstd"), strict=True):
+        path.write_bytes(pa.compress(everything.read_bytes(), codec=codec, asbytes=True))
     for command in (("query", "--capacity-gb", "1", "-1"), ("curve", "--csv", "-")):
         name, *options = command
         wanted = litehit(name, some, *options).stdout
-        for facts in (archive, segment, everything):
+        for facts in (archive, segment, everything, *packed):
             assert litehit(name, facts, *options, *part).stdout == wanted
+        assert litehit(name, "-", *options, *part, stdin=everything.read_bytes()).stdout == wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(pa.compress(b"a" * 9999, "gzip", True)[:-5], "Truncated"), (b"a,b", "header")]
+)
+def test_a_torn_csv_is_told_with_its_name(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "facts.csv.gz").write_bytes(content)
+    done = litehit("query", tmp_path / "facts.csv.gz", "--capacity-gb", "1", check=False)
+    assert done.returncode == 1
+    assert f"error: {tmp_path}/facts.csv.gz: cannot be read beyond row 0 (" in done.stderr.decode()
+    assert why in done.stderr.decode()
 
 
 def test_a_part_without_facts_is_told(archive: Path) -> None:
