@@ -82,7 +82,8 @@ def _open_csv(facts: str, opened: ExitStack) -> BinaryIO:
     """A CSV, through gzip or zstd where its name ends so; `-` is standard input."""
     if facts == "-":
         return opened.enter_context(open(sys.stdin.fileno(), "rb", closefd=False))
-    raw = opened.enter_context(Path(facts).open("rb"))
+    path = Path(facts)
+    raw = opened.enter_context(path.open("rb"))
     if not facts.endswith((".gz", ".zst")):
         return raw
     import pyarrow as pa
