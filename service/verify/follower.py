@@ -12,6 +12,7 @@ from service.settings import MAX_BATCH_RECORDS
 from service.verify.found import Found, FoundOrGap, Gap
 
 _AROUND = 24  # bytes shown before and after the first that differs
+_OTHERWISE = "; or the registry or settings given to this command are not the lanes' own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Follower:
                 self.unchecked += 1
                 return None
             next_one = "nothing follows" if found is None else f"the next one is {found.place}"
-            raise Difference(f"{wanted.source} must have {self._what}, but it is missing: {next_one}")
+            raise Difference(f"{wanted.source} must have {self._what}, but it is missing: {next_one}{_OTHERWISE}")
         compare(found, wanted)
         self._take(found)
         self.matched += 1
@@ -139,7 +140,7 @@ class Follower:
             self.repeated += 1
             self._next = None
             return
-        why = "stands there twice" if is_doubled else f"must not have {self._what}"
+        why = "stands there twice" if is_doubled else f"must not have {self._what}{_OTHERWISE}"
         raise Difference(f"{found.place}: request {found.source_offset} {why}")
 
 
@@ -182,7 +183,9 @@ def compare(found: Found, wanted: Wanted) -> None:
     if found.key != output.key:
         raise Difference(f"{found.place}: the key is {found.key!r}, recomputed from {wanted.source}: {output.key!r}")
     if found.value != output.value:
-        raise Difference(f"{found.place}, recomputed from {wanted.source}: {_differing(found.value, output.value)}")
+        raise Difference(
+            f"{found.place}, recomputed from {wanted.source}: {_differing(found.value, output.value)}{_OTHERWISE}"
+        )
     if found.headers is not None and found.headers != output.headers:
         raise Difference(
             f"{found.place}: the headers are {found.headers!r}, recomputed from {wanted.source}: {output.headers!r}"
