@@ -124,13 +124,17 @@ class _Entry(BaseModel):
 class GroupEntry(_Entry):
     """What the instances of one model deployment share."""
 
-    name: Name
+    name: Name = Field(description="named by its instances")
     enable_prefix_hash: bool = Field(
         default=False, description="keys are independent per-block hashes and must be chained"
     )
-    ttl_seconds: TtlSeconds = Decimal(0)
-    capacity_gb: CapacityGb = ()
-    linear_step: LinearStep = 0
+    ttl_seconds: TtlSeconds = Field(
+        default=Decimal(0), description="a block is gone so long after it was last used; 0: blocks never expire"
+    )
+    capacity_gb: CapacityGb = Field(
+        default=(), description="capacities in binary GB that are counted as requests come; negative: infinite"
+    )
+    linear_step: LinearStep = Field(default=0, description="0: only full attention is analysed")
 
 
 class VariantEntry(_Entry):
@@ -140,16 +144,16 @@ class VariantEntry(_Entry):
         str,
         Field(
             pattern=f"^{VARIANT_NAME}$",
-            description="letters, digits, - and _; the variant's instance id is <instance id>@<name>",
+            description="letters, digits, - and _; the variant's instance id is INSTANCE_ID@NAME",
         ),
     ]
     block_size_tokens: BlockTokens | None = Field(
         default=None, description="tokens of one analysis block; another than the entry's needs a charge of its own"
     )
-    block_bytes: BlockBytes | None = None
-    location_specs: StatedSpecs = None
-    ttl_seconds: TtlSeconds | None = None
-    capacity_gb: CapacityGb | None = None
+    block_bytes: BlockBytes | None = Field(default=None, description="as of an instance; default: the entry's")
+    location_specs: StatedSpecs = Field(default=None, description="likewise")
+    ttl_seconds: TtlSeconds | None = Field(default=None, description="as of a group; default: the group's")
+    capacity_gb: CapacityGb | None = Field(default=None, description="likewise")
 
     @property
     def charge(self) -> int | None:
@@ -161,14 +165,20 @@ class InstanceEntry(_Entry):
     """One instance, or all that a glob covers."""
 
     instance_id: Name = Field(description="exact id, or a glob with * ? [...]; exact wins, then the longest glob")
-    group: Name
+    group: Name = Field(description="name of its group")
     block_size_tokens: BlockTokens = Field(description="tokens of one analysis block")
     trace_block_size_tokens: BlockTokens | None = Field(
         default=None, description="tokens of one block as the producer hashed it; default: block_size_tokens"
     )
-    block_bytes: BlockBytes | None = None
-    location_specs: LocationSpecs | None = Field(default=None, validate_default=True)
-    linear_step: LinearStep = 0
+    block_bytes: BlockBytes | None = Field(
+        default=None, description="bytes of one analysis block in the cache; it or location_specs"
+    )
+    location_specs: LocationSpecs | None = Field(
+        default=None,
+        validate_default=True,
+        description="instead of block_bytes: bytes of each part of the full group, by name, which are summed",
+    )
+    linear_step: LinearStep = Field(default=0, description="0: only full attention is analysed")
     variants: Annotated[tuple[VariantEntry, ...], Field(strict=False)] = Field(
         default=(), description="further analyses of the same requests, each an instance of its own"
     )
