@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -66,3 +67,9 @@ def windows_of(records: Iterable[tuple[int, bytes]], window_bytes: int = WINDOW_
 
 def _ended(records: Sequence[bytes]) -> bytes:
     return b"\n".join((*records, b""))
+
+
+def first_records(windows: Iterable[Window], count: int) -> Iterator[Window]:
+    """The first records of windows, blank ones not counted and left out."""
+    records = ((number, record) for window in windows for number, record in window.records() if record.strip())
+    return windows_of(islice(records, count))

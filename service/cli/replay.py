@@ -40,6 +40,7 @@ def replay(
     fanout_all_instances: FanoutAllInstances = False,
     override_instance_id: OverrideInstance = None,
     reorder: Reorder = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N records.")] = None,
     repeats_window: Annotated[
         int | None,
         typer.Option(
@@ -53,6 +54,7 @@ def replay(
     from litehit.registry import Registry
     from litehit.replay import MAX_WORKERS, ReplayOptions
     from litehit.replay import replay as replay_windows
+    from litehit.window import first_records
     from service.cli.progress import progress
     from service.formats.window_reader import window_reader
     from service.trace_source import open_trace
@@ -81,7 +83,7 @@ def replay(
         progress("replaying", "lines", opened.size) as meter,
     ):
         summary = replay_windows(
-            opened.windows(),
+            opened.windows() if limit is None else first_records(opened.windows(), limit),
             window_reader(opened.trace_format, options.default_instance(known)),
             known,
             out,

@@ -70,6 +70,20 @@ def test_replay_and_query_the_worked_example(folder: Path) -> None:
     assert summaries(lines)[""]["total_input_tokens"] == 54
 
 
+def test_a_limited_replay_is_that_of_the_first_lines(folder: Path, tmp_path: Path) -> None:
+    litehit("generate", "--requests", "50", "--instance", "one", "--out", tmp_path / "trace.jsonl")
+    first = b"".join((tmp_path / "trace.jsonl").read_bytes().splitlines(keepends=True)[:20])
+    (tmp_path / "registry.yaml").write_text(
+        "groups: [{name: g}]\ninstances: [{instance_id: one, group: g, block_size_tokens: 64, block_bytes: 1}]\n"
+    )
+    place = ("--format", "native", "--registry", tmp_path / "registry.yaml", "--out")
+    litehit("replay", "-", *place, tmp_path / "first", stdin=first)
+    done = litehit("replay", tmp_path / "trace.jsonl", *place, tmp_path / "limited", "--limit", "20")
+    assert done.stdout.startswith(b"wrote 20 facts of 20 requests")
+    facts = [(tmp_path / name / "litehit_facts.csv").read_bytes() for name in ("first", "limited")]
+    assert facts[0] == facts[1]
+
+
 def test_replay_tells_what_it_ignored(folder: Path) -> None:
     where = ("--format", "native", "--registry", folder / "registry.yaml", "--out", folder)
     trace = (TRACE.splitlines()[0] + '\n{"type": "write"}\n').encode()
