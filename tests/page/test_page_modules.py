@@ -264,3 +264,32 @@ def test_names_of_sides_say_what_differs(call: Call) -> None:
 
 def test_text_that_looks_like_markup_is_escaped_for_charts(call: Call) -> None:
     assert call("chart", "plain", "<b>a & b</b>") == "&lt;b&gt;a &amp; b&lt;/b&gt;"
+
+
+def test_the_model_that_gains_most_is_no_variant(call: Call) -> None:
+    """A variant has the same requests, so that memory can't be bought for it too."""
+    state = call("state", "readState", "?gb=8&more=8")["state"] | {"shown": SIDE}
+
+    def summary(instance_id: str, more: float) -> dict[str, Any]:
+        return {
+            "instance_id": instance_id,
+            "requests": 10,
+            "total_input_tokens": 100,
+            "capacity_gb": [8, 16],
+            "hit_rates": [0.1, 0.1 + more],
+            "total_hit_tokens": [10, 20],
+            "ceiling": {"hit_rate": 0.9},
+            "of_ceiling": [0.1],
+            "gain_per_gb": {"hit_rates": [0.01]},
+        }
+
+    query = {"instances": [summary("a", 0.1), summary("b", 0.2)], "variants": [summary("a@large", 0.3)]}
+    capacities = {
+        part: [{"instance_id": one["instance_id"], "capacities": [{"reachable": False}]} for one in query[part]]
+        for part in query
+    }
+    rows = call("answers", "modelRows", query, capacities, state)
+    assert [(row["instance"], row["isVariant"]) for row in rows] == [("a@large", True), ("b", False), ("a", False)]
+    sentence = call("words", "modelsSentence", rows, state)
+    assert "add most to b: " in sentence
+    assert "next is a: " in sentence

@@ -58,9 +58,11 @@ export function outcome(summary) {
 
 /** A row for each instance of an answer of /query and of /capacity, the one that gains most first. */
 export function modelRows(answer, capacities, state) {
+  const variants = new Set((answer.variants ?? []).map((one) => one.instance_id));
   return modelsOf(answer)
     .map((summary) => ({
       instance: summary.instance_id,
+      isVariant: variants.has(summary.instance_id),
       outcome: outcome(summary),
       target: targets(partOf(capacities, summary.instance_id), state)?.target ?? null,
     }))

@@ -67,7 +67,8 @@ export function targetName(state) {
 /** Which model gains most from `more` GB in the window shown, in a sentence. */
 export function modelsSentence(rows, state) {
   const from = `${windowName(state.shown)}: ${gigabytes(state.more)} more than ${gigabytes(state.capacity)}`;
-  const [first, second] = rows;
+  // A variant is the same requests analysed otherwise, and no model that memory could be bought for.
+  const [first, second] = rows.filter((row) => !row.isVariant);
   if (!first) return `${windowName(state.shown)}: no requests.`;
   if (first.outcome.moreGain === 0) return `${from} add nothing to any model.`;
   const best = `${from} add most to ${first.instance}: ${points(first.outcome.moreGain)}`;
