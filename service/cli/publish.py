@@ -70,7 +70,8 @@ def publish(
     default = default_instance(instance, settings)
     with (
         open_trace(trace, format_name, reorder, settings.instance_template, go_on=True, warn=warn) as opened,
-        progress("publishing", "records", opened.size if limit is None else limit) as meter,
+        # A paced trace is read far ahead of what is sent, so that its bytes say nothing.
+        progress("publishing", "records", limit or (opened.size if speed is None else None)) as meter,
     ):
         publisher = Publisher(settings, bootstrap_servers, window, *(() if watch is None else (watch.look,)))
         try:
