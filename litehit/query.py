@@ -31,7 +31,12 @@ class _Slots:
 
 
 def query(
-    facts: Iterable[FactBatch], capacity_gb: Sequence[float], sink: BinaryIO, *, requests: bool = True
+    facts: Iterable[FactBatch],
+    capacity_gb: Sequence[float],
+    sink: BinaryIO,
+    *,
+    requests: bool = True,
+    with_variants: bool = False,
 ) -> SlotTotals:
     """Write one line a fact, then one summary an instance by instance_id, then the total.
 
@@ -43,6 +48,7 @@ def query(
         capacity_gb: the slots, in binary GB; order and duplicates are kept, negative = infinite.
         sink: where the lines go.
         requests: whether to write the lines of the requests; otherwise only the summaries.
+        with_variants: whether variants are taken for instances like any other.
 
     Returns:
         The total.
@@ -53,7 +59,7 @@ def query(
         FactsError: a row of the facts is malformed; what was written by then must not be used.
     """
     total = SlotTotals(tuple(capacity_gb))
-    sink.writelines(query_lines(facts, total, requests=requests))
+    sink.writelines(query_lines(facts, total, requests=requests, with_variants=with_variants))
     return total
 
 

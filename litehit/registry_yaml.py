@@ -24,7 +24,7 @@ _UNKNOWN = "extra_forbidden"
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes for numbers what YAML 1.2 does: 1.1 reads 12:30 as 750, 010 as 8 and 1e3 as a word."""
+    """Takes no number for another: YAML 1.1 reads 12:30 as 750, 010 as 8 and 1e3 as a word."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - of the library
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT)]
@@ -194,6 +194,7 @@ _ADVICE = {
     "model_type": "must be a mapping of keys to values",
     "dict_type": "must be a mapping of keys to values",
     "tuple_type": "must be a list",
+    "string_type": "must be a string; put it in quotes",
 }
 
 
@@ -202,6 +203,8 @@ def _misplaced(details: ErrorDetails) -> str | None:
     if details["type"] != _UNKNOWN:
         return None
     key = details["loc"][-1]
+    if key in ("name", "instance_id"):  # which every entry has, by the one or the other name
+        return None
     for model, place in ((GroupEntry, "the instance's group"), (InstanceEntry, "an instance of the group")):
         if key in model.model_fields:
             return f"belongs to {place}; move it there"

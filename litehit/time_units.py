@@ -7,15 +7,20 @@ NS_PER_MS = 10**6
 NS_PER_S = 10**9
 
 _UNITS = (("seconds", NS_PER_S), ("milliseconds", NS_PER_MS), ("microseconds", NS_PER_US))
-_EARLIEST_S, _LATEST_S = 10**9, 41 * 10**8  # 2001 to 2099
 
 
-def other_unit(timestamp_ns: int) -> str | None:
-    """What to say of a time that as nanoseconds since 1970 is in its first weeks, and of our days in another unit."""
+def other_unit(timestamp_ns: int, now_ns: int, years: int) -> str | None:
+    """What to say of a time that in another unit than nanoseconds would be within so many years of now.
+
+    Times that count from a trace's start may meet that by chance: within one year in one of a thousand.
+    """
     for unit, factor in _UNITS:
-        if _EARLIEST_S <= timestamp_ns * factor // NS_PER_S < _LATEST_S:
+        if abs(timestamp_ns * factor - now_ns) < years * _YEAR_NS:
             return (
                 f"timestamp_ns {timestamp_ns} looks like {unit} since 1970, but is taken as nanoseconds, so that times "
                 f"to live are {factor:,} times too long and windows find nothing; send {timestamp_ns * factor}"
             )
     return None
+
+
+_YEAR_NS = 365 * 86_400 * NS_PER_S

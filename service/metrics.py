@@ -318,8 +318,9 @@ class _ArchiveCollector(_AtScrape):
             label = [str(one.chain.partition)]
             if one.lag is not None:
                 lag.add_metric(label, one.lag)
-            tail.add_metric(label, one.tail_rows)
-            end.add_metric(label, one.published_end)
+            if one.end_known:
+                tail.add_metric(label, one.tail_rows)
+                end.add_metric(label, one.published_end)
             stopped.add_metric(label, float(one.error is not None))
         return lag, tail, end, stopped, waiting, silence
 
@@ -418,17 +419,7 @@ class ApiMetrics:
         # Groups of facts that are summed together: of one instance, block size and block bytes.
         groups = Gauge("litehit_index_groups", "Groups of facts summed by the index", registry=registry)
         groups.set_function(lambda: index_size().groups)
-        # Segments at the ends of partitions that are damaged: their facts are not summed, and nobody knows how many.
-        # Anything but 0 wants an operator; /query names the files, and why, in as_of.
-        unreadable = Gauge(
-            "litehit_index_unreadable_files", "Files at the store's end that can't be read", registry=registry
-        )
-        unreadable.set_function(lambda: index_size().unreadable)
-        # Offsets whose facts no segment holds though later ones do: given up, or in a file that can't be read.
-        missing = Gauge(
-            "litehit_index_missing_offsets", "Offsets before the store's end without a fact in it", registry=registry
-        )
-        missing.set_function(lambda: index_size().missing)
+        registry.register(_LacksCollector(index_size))
         registry.register(_CapacityCollector(capacities))
 
     def answered(self, route: str, status: int, seconds: float) -> None:
@@ -440,6 +431,27 @@ class ApiMetrics:
         requests, taken = known
         requests.inc()
         taken.observe(seconds)
+
+
+class _LacksCollector(_AtScrape):
+    """What the store lacks; nothing before the index knows all of it, or a start would look as if all were there."""
+
+    def __init__(self, index_size: Callable[[], IndexSize]) -> None:
+        self._index_size = index_size
+
+    def collect(self) -> Iterable[Metric]:
+        # Segments at the ends of partitions that are damaged: their facts are not summed, and nobody knows how many.
+        # Anything but 0 wants an operator; /query names the files, and why, in as_of.
+        unreadable = GaugeMetricFamily("litehit_index_unreadable_files", "Files at the store's end that can't be read")
+        # Offsets whose facts no segment holds though later ones do: given up, or in a file that can't be read.
+        missing = GaugeMetricFamily(
+            "litehit_index_missing_offsets", "Offsets before the store's end without a fact in it"
+        )
+        size = self._index_size()
+        if size.loaded:
+            unreadable.add_metric([], size.unreadable)
+            missing.add_metric([], size.missing)
+        return unreadable, missing
 
 
 class FollowerMetrics:

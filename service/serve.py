@@ -27,6 +27,7 @@ from service.api.segment_reader import ParquetReader
 from service.api.server import ApiServer
 from service.archive.archiver import Archiver
 from service.archive.catalog import Catalog
+from service.archive.errors import StoreError
 from service.archive.listener import FactListeners
 from service.archive.open_store import open_store
 from service.archive.segment import FACTS_FOLDER
@@ -137,10 +138,14 @@ class _Process:
             log.warning(
                 "embedded_broker_died",
                 pid=died.pid,
-                effect="what it had taken and was in no segment yet is gone; publish it again",
+                effect="what it had taken and was in no segment yet is gone; publish all again into a new store, or "
+                "what is in segments counts twice",
             )
             topic = RequestsTopic(self._settings.requests_topic, died.generation, self._layout.partitions)
-            Snapshots(self._store, topic).delete_all()  # which would have been deleted with its topics
+            try:
+                Snapshots(self._store, topic).delete_all()  # which would have been deleted with its topics
+            except StoreError as error:
+                log.warning("snapshots_left_behind", error=str(error))
         if self._store.list(FACTS_FOLDER):
             log.warning(
                 "caches_begin_empty",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from urllib.error import HTTPError
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from schemas.answers import Readiness
 
 _ASK_SECONDS = 5.0
 _TIMEOUT_SECONDS = 2.0
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy can't reach this host's loopback
 
 
 class ServiceWatch:
@@ -43,7 +45,7 @@ class ServiceWatch:
         readiness = self._ask()
         if readiness is None or not readiness.waiting:
             return None
-        if stopped := [one.detail for one in readiness.waiting if one.stopped]:
+        if stopped := [one.detail for one in readiness.waiting if one.stopped and one.component == "lanes"]:
             return f"the lanes take no more: {'; '.join(stopped)}"
         if not self._told:
             self._told = True
@@ -54,12 +56,12 @@ class ServiceWatch:
     def _ask(self) -> Readiness | None:
         """None where there is no answer: the broker is asked as well, and says so if the process has ended."""
         try:
-            with urllib.request.urlopen(self._readyz, timeout=_TIMEOUT_SECONDS) as answer:
+            with _DIRECT.open(self._readyz, timeout=_TIMEOUT_SECONDS) as answer:
                 return _parsed(answer.read())
         except HTTPError as error:  # not ready is 503
             with error:
                 return _parsed(error.read())
-        except OSError:
+        except (OSError, HTTPException):
             return None
 
 

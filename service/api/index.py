@@ -63,6 +63,7 @@ class IndexSize:
         groups: groups of which there are facts.
         unreadable: files at the ends of chains that can't be read; what they hold is not counted.
         missing: offsets between segments whose facts no segment holds.
+        loaded: the segments that were there at the start are counted; before, the last two say nothing yet.
     """
 
     facts: int
@@ -71,6 +72,7 @@ class IndexSize:
     groups: int
     unreadable: int
     missing: int
+    loaded: bool
 
 
 class FactIndex:
@@ -181,6 +183,7 @@ class FactIndex:
             groups=state.groups,
             unreadable=sum(len(chain.extent.unreadable) for chain in state.chains.values()),
             missing=sum(end - first for chain in state.chains.values() for first, end in chain.extent.missing),
+            loaded=self._loading is None,
         )
 
     def segments(self) -> Collection[SegmentInfo]:

@@ -47,6 +47,8 @@ def archive_waiting(status: Callable[[], ArchiveStatus]) -> StatusProvider:
         waiting = [Waiting(component="archive", detail=detail, stopped=True) for detail in now.stopped]
         details = list(now.waiting)
         for one in now.partitions:
+            if one.error is not None:  # told above
+                continue
             if one.end_offset is None:
                 details.append(f"partition {one.chain.partition} does not know yet where its facts end")
                 continue

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import structlog
 from confluent_kafka import KafkaException
@@ -137,13 +138,13 @@ class Archiver:
                 self._status = ArchiveStatus(f"can't begin yet: {error}", (), self._heard_at)
                 stop.wait(_ASK_AGAIN_SECONDS)
             else:
-                self._heard_at = time.monotonic()
                 self._read()  # 4.
                 self._show()
                 return
 
     def _look(self) -> FoundTopic:
         found = self._topic if self._watch is None else self._watch.look()
+        self._heard_at = time.monotonic()
         if found is None:
             raise TopicsError(f"the topic {self._settings.facts_topic} does not exist; create it again")
         return found
@@ -188,6 +189,8 @@ class Archiver:
                 self._publish_open()
             except StoreError as error:
                 _log.error("publishing_failed", error=str(error))
+                with suppress(TopicsError, KafkaException):
+                    self._look()  # only whether Kafka is there
                 self._show()
                 stop.wait(_ASK_AGAIN_SECONDS)
             else:

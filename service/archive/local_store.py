@@ -36,10 +36,12 @@ class LocalStore:
     def __init__(self, root: Path, *, for_writing: bool = True) -> None:
         self.root = root.absolute()
         self.url = str(root)
+        self._identity: tuple[int, int] | None = None
         if not for_writing:
             if not self.root.is_dir():
                 found = "a file, no folder" if self.root.exists() else "no such folder"
                 raise StoreError(f"store {self.url}: {found}; give the folder of `litehit serve --store`")
+            self._identity = _identity_of(self.root)
             return
         try:
             _make_folder(self.root, Path(self.root.anchor))
@@ -47,6 +49,7 @@ class LocalStore:
             probe = self.root / f"{_TEMPORARY}{secrets.token_hex(8)}-probe"
             _publish(probe, b"")
             probe.unlink(missing_ok=True)  # another process that starts may have taken it for abandoned
+            self._identity = _identity_of(self.root)
         except OSError as error:
             raise StoreError(
                 f"store {self.url}: {error.strerror or error}; give a folder that this user may write to, "
@@ -63,9 +66,9 @@ class LocalStore:
     def replace(self, path: str, data: Data, version: str) -> None:
         """See `Store.replace`."""
         target = self._locate(path)
-        if not target.parent.is_dir():
-            self._refuse_if_gone()
-            raise Changed(path)
+        with self._errors(path):
+            if not target.parent.is_dir():
+                raise Changed(path)
         with self._errors(path), _written_beside(target, data) as temporary:
             with _locked_folder(target.parent):
                 if _version_of(target) != version:
@@ -87,7 +90,9 @@ class LocalStore:
         """See `Store.list`."""
         top = self._locate(prefix) if prefix else self.root
         with self._errors(prefix):
-            return sorted(self._walk(top), key=lambda file: file.path)
+            found = sorted(self._walk(top), key=lambda file: file.path)
+            self._refuse_if_gone()  # meanwhile, when what was not there any more looked like nothing
+            return found
 
     def delete(self, path: str) -> None:
         """See `Store.delete`."""
@@ -96,8 +101,6 @@ class LocalStore:
             target.unlink(missing_ok=True)
             if target.parent.is_dir():
                 _sync_folder(target.parent)
-            else:
-                self._refuse_if_gone()
 
     def set_aside(self, path: str, version: str) -> str | None:
         """See `Store.set_aside`."""
@@ -120,7 +123,6 @@ class LocalStore:
             if not isinstance(error, FileNotFoundError):
                 raise error
 
-        self._refuse_if_gone()
         for folder, _, names in os.walk(top, onerror=refuse):
             for name in names:
                 if name.startswith(_TEMPORARY):
@@ -139,12 +141,25 @@ class LocalStore:
                     _remove_if_abandoned(Path(folder, name))
 
     def _refuse_if_gone(self) -> None:
-        """Of a folder that is gone nothing can be said, and in its place none is made: its volume may come back."""
-        if not self.root.is_dir():
+        """Of a folder that is gone nothing can be said, and in its place none is made: its volume may come back.
+
+        The folder on which a volume was mounted stays behind it: it is another one, and an empty one.
+        """
+        try:
+            identity = _identity_of(self.root)
+            if identity == self._identity:
+                return
+            with os.scandir(self.root) as entries:
+                is_empty = next(entries, None) is None
+        except (FileNotFoundError, NotADirectoryError):
+            is_empty = True
+        if is_empty:
             raise StoreError(f"store {self.url}: the folder is gone; is its volume mounted?")
+        self._identity = identity  # mounted again
 
     @contextmanager
     def _errors(self, path: str) -> Iterator[None]:
+        self._refuse_if_gone()
         try:
             yield
         except FileExistsError:
@@ -154,6 +169,11 @@ class LocalStore:
             raise NotFound(path) from None
         except OSError as error:
             raise StoreError(f"store {self.url}: {path}: {error.strerror or error}") from error
+
+
+def _identity_of(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 def _version(stat: os.stat_result) -> str:

@@ -133,6 +133,7 @@ class Seat:
             last_fact_time_ns=archive.last_fact_time_ns,
             trouble=None if self.trouble is None else str(self.trouble),
             error=None if self.error is None else str(self.error),
+            end_known=self.end_known,
         )
 
     def _hold(self, error: StoreError) -> None:

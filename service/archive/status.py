@@ -24,6 +24,7 @@ class PartitionStatus:
         last_fact_time_ns: latest time of a fact consumed since the start, nanoseconds; None without any.
         trouble: why publishing fails and is tried again; None where it does not.
         error: why the partition stopped; None unless it did.
+        end_known: whether the offsets say where its segments end: a partition that could not find out has stopped.
     """
 
     chain: ChainKey
@@ -34,11 +35,12 @@ class PartitionStatus:
     last_fact_time_ns: int | None
     trouble: str | None
     error: str | None
+    end_known: bool = True
 
     @property
     def lag(self) -> int | None:
-        """Offsets between the archiver and the last stable offset; None before that is known."""
-        return None if self.end_offset is None else max(0, self.end_offset - self.next_offset)
+        """Offsets between the archiver and the last stable offset; None where one of them is not known."""
+        return None if self.end_offset is None or not self.end_known else max(0, self.end_offset - self.next_offset)
 
 
 @dataclass(frozen=True, slots=True)

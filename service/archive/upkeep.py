@@ -84,6 +84,7 @@ class Upkeep:
         self._show()
         now = self._clock()
         self._seen = {info: self._seen.get(info, now) for info in self._catalog.view.segments}
+        self._told = {key: told for key, told in self._told.items() if key in self._catalog.view.chains}
         for key in sorted(self._catalog.view.chains):
             if stop.is_set():
                 return

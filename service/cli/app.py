@@ -64,14 +64,17 @@ def _common(
 
 
 def main() -> int:
-    """Run the command line. Exit code 0: done; 1: the work failed, one line on stderr says why; 2: wrong usage."""
+    """Run the command line.
+
+    Exit code 0: done; 1: the work failed, one line on stderr says why; 2: wrong usage; 130: interrupted.
+    """
     try:
         app()
     except Exception as error:
         return _report(error)
     except SystemExit as end:
         if end.code == _INTERRUPTED:  # of which typer says nothing
-            typer.echo("interrupted before the end; no file was written", err=True)
+            typer.echo("interrupted before the end", err=True)
         raise
     return 0
 

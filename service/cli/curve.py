@@ -11,7 +11,7 @@ import typer
 
 from service.api.limits import MAX_POINTS, MIN_POINTS
 from service.cli.query import FACTS_HELP, read_any
-from service.cli.window import From, Instances, To
+from service.cli.window import From, Instances, PartOfFacts, To
 
 if TYPE_CHECKING:
     from service.api.curve_points import CurvePoints
@@ -70,7 +70,7 @@ def curve(
     from service.api.hit_function import HitFunction
 
     with ExitStack() as opened:
-        selection = select_facts(read_any(facts, opened, from_, to))
+        selection = select_facts(read_any(facts, opened, PartOfFacts(from_, to)))
     _check_found(selection, instance or (), facts, in_window=bool(from_ or to))
     if instance:
         selection = selection.of_instances(instance)
@@ -174,6 +174,6 @@ def _check_found(selection: Selection, instance_ids: Sequence[str], facts: str, 
     absent = [one for one in instance_ids if one not in selection.keyed.of_instance]
     if absent:
         raise FactsError(
-            f"{facts}: no fact has instance_id {', '.join(map(repr, absent))}; "
+            f"{facts}: no fact{' in that window' if in_window else ''} has instance_id {', '.join(map(repr, absent))}; "
             f"give one of {', '.join(map(repr, selection.keyed.of_instance))}"
         )

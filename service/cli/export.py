@@ -9,9 +9,9 @@ import typer
 
 from litehit.counted import counted
 from service.cli.facts_store import open_facts_store
-from service.cli.options import Store, load_settings, warn
+from service.cli.options import Store, load_settings
 from service.cli.output import STANDARD
-from service.cli.window import From, Instances, To, part_of_facts, refuse_other_units
+from service.cli.window import From, Instances, PartOfFacts, To
 
 _FORMATS = ("csv",)
 
@@ -32,17 +32,14 @@ def export(
 
     if format_name not in _FORMATS:
         raise typer.BadParameter(f"{format_name!r} is no format; give {', '.join(_FORMATS)}", param_hint="--format")
-    wanted = part_of_facts(from_, to, instance)
+    part = PartOfFacts(from_, to, instance)
     reader = open_facts_store(load_settings(store=store).store)
-    refuse_other_units(from_, to, reader)
-    found: set[str] = set()
+    part.begins_at(min(info.first_time_ns for info in reader.view.segments))
     count = 0
     with open_output(out) as sink:
         write_header(sink)
-        for rows in reader.batches(wanted):
-            write_rows(sink, rows.facts)
-            found.update(rows.facts.instance_ids)
-            count += len(rows.facts)
-    for absent in sorted(set(instance or ()) - found):
-        warn(f"no fact of instance {absent!r} was found")
+        for rows in part.noted(batch.facts for batch in reader.batches(part.filter)):
+            write_rows(sink, rows)
+            count += len(rows)
+    part.tell_absent()
     typer.echo(f"wrote {counted(count, 'fact')} to {'standard output' if out == STANDARD else out}", err=True)

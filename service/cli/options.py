@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from service.format_names import AUTO, LINE_FORMATS
+from service.format_names import AUTO, LINE_FORMATS, FormatName
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from service.embedded import EmbeddedAddress
+    from service.formats.trace_format import TraceFormat
     from service.settings import Settings
     from service.trace_source import Trace
 
@@ -94,9 +96,12 @@ Port: TypeAlias = Annotated[
 ]
 
 
+_IN_NANOSECONDS = (FormatName.NATIVE, FormatName.TAIR)
+_YEARS = 4  # as old as traces are that people replay
+
 _PREFIX = "LITEHIT_"
-# Of this program, though no setting; and what Kubernetes gives each pod where a service is called litehit.
-_IS_OTHERS = re.compile("CRASH_POINT$|_SERVICE_(HOST|PORT)|_PORT_[0-9]+_")
+# Of this program and its tests, though no setting; and what Kubernetes tells pods of services called litehit-something.
+_IS_OTHERS = re.compile("CRASH_POINT|SOAK_.*|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?|(.*_)?PORT_[0-9]+_.*")
 
 
 def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None, **options: Any) -> Settings:
@@ -127,12 +132,13 @@ def load_settings(*, bootstrap: str | None = None, embedded: bool | None = None,
         raise typer.BadParameter(f"{_PREFIX}{name.upper()}: {why}; give a JSON object of strings") from None
 
 
-def unknown_variables(environment: Iterable[str], settings: Iterable[str]) -> Iterator[str]:
+def unknown_variables(environment: Mapping[str, str], settings: Iterable[str]) -> Iterator[str]:
     """A sentence for each LITEHIT_* variable that is no setting: most likely one is misspelt, and so not in force."""
     known = [name.upper() for name in settings]
-    for variable in sorted(environment):
+    for variable, value in sorted(environment.items()):
         name = variable.removeprefix(_PREFIX)
-        if name != variable and name not in known and not _IS_OTHERS.search(variable):
+        is_others = _IS_OTHERS.fullmatch(name) or value.startswith(("tcp://", "udp://"))
+        if name != variable and name not in known and not is_others:
             meant = get_close_matches(name, known, 1)
             remedy = f"did you mean {_PREFIX}{meant[0]}?" if meant else "README's section Settings lists all"
             yield f"{variable} is no setting and does nothing; {remedy}"
@@ -197,11 +203,13 @@ def warn(text: str) -> None:
     typer.echo(f"warning: {text}", err=True)
 
 
-def warn_of_unit(first_ns: int | None) -> None:
-    """Tell where a trace's first time is one of our days in another unit than nanoseconds."""
+def warn_of_unit(first_ns: int | None, trace_format: TraceFormat) -> None:
+    """Tell where the first time of a trace that states nanoseconds is one of our days in another unit."""
     from litehit.time_units import other_unit
 
-    if first_ns is not None and (told := other_unit(first_ns)) is not None:
+    if first_ns is None or trace_format.name not in _IN_NANOSECONDS:
+        return
+    if (told := other_unit(first_ns, time.time_ns(), _YEARS)) is not None:
         warn(told)
 
 
@@ -218,5 +226,6 @@ def _name(location: tuple[int | str, ...], value: Any, options: Collection[str])
         return ""
     name, *inside = map(str, location)
     source = f"--{name.replace('_', '-')}" if name in options else f"{_PREFIX}{name.upper()}"
-    # Properties of Kafka's clients hold passwords.
-    return f"{source}: {inside[0]}: " if inside else f"{source} = {value}: "
+    if name == "kafka":  # which holds passwords
+        return f"{source}: {': '.join(inside)}: " if inside else f"{source}: "
+    return f"{source} = {value}: "

@@ -100,4 +100,4 @@ def publish(
             else f"{published.unreadable} of them are not of format {opened.trace_format.name} and will be dead letters"
         )
         warn(f"{what}; the first: {published.first_problem}")
-    warn_of_unit(published.first_ns)
+    warn_of_unit(published.first_ns, opened.trace_format)

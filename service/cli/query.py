@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
@@ -12,9 +12,8 @@ import typer
 
 from service.cli.capacities import Capacities
 from service.cli.facts_store import open_facts_store
-from service.cli.options import warn
 from service.cli.output import STANDARD
-from service.cli.window import From, Instances, To, part_of_facts, refuse_other_units
+from service.cli.window import From, Instances, PartOfFacts, To
 
 if TYPE_CHECKING:
     from litehit.facts import FactBatch
@@ -35,47 +34,34 @@ def query(
     from litehit.query import query as write_answers
     from service.cli.output import open_output
 
+    part = PartOfFacts(from_, to, instance)
     with ExitStack() as opened, open_output(out) as sink:
-        batches = read_any(facts, opened, from_, to, instance)
-        total = write_answers(batches, capacity_gb, sink, requests=not summary)
-    if not total.requests and (from_ or to or instance):
-        warn(f"no fact of {facts} is of that window and those instances")
+        facts_asked = read_any(facts, opened, part)
+        # A variant that is asked for by its id counts like an instance, as at the API.
+        write_answers(facts_asked, capacity_gb, sink, requests=not summary, with_variants=bool(instance))
+    part.tell_absent()
 
 
-def read_any(
-    facts: str,
-    opened: ExitStack,
-    from_: str | None = None,
-    to: str | None = None,
-    instances: Sequence[str] | None = None,
-) -> Iterator[FactBatch]:
-    """The facts of a CSV, of one Parquet segment, or of a whole store; files are closed with `opened`.
+def read_any(facts: str, opened: ExitStack, part: PartOfFacts) -> Iterator[FactBatch]:
+    """Facts of a CSV, of one Parquet segment, or of a whole store; files are closed with `opened`.
 
     What a store lacks is told on standard error.
 
-    Args:
-        facts: name of the file or store.
-        opened: closes the file.
-        from_: first instant.
-        to: first instant past the end.
-        instances: of these; None: of all.
-
     Raises:
         FactsError: the store holds none.
-        typer.BadParameter: a time is none.
+        typer.BadParameter: a time of the part is in another unit.
     """
     from litehit.facts_csv import read_facts
     from service.archive.reader import read_file
 
-    wanted = part_of_facts(from_, to, instances)
     path = Path(facts)
     if "://" in facts or path.is_dir():
         reader = open_facts_store(facts)
-        refuse_other_units(from_, to, reader)
-        return (batch.facts for batch in reader.batches(wanted))
+        part.begins_at(min(info.first_time_ns for info in reader.view.segments))
+        return part.noted(batch.facts for batch in reader.batches(part.filter))
     if path.suffix == ".parquet":
-        return (batch.facts for batch in read_file(path, wanted))
-    return map(wanted.of_batch, read_facts(_open_csv(facts, opened), facts))
+        return part.noted(part.of_file(batch.facts for batch in read_file(path)))
+    return part.noted(part.of_file(read_facts(_open_csv(facts, opened), facts)))
 
 
 def _open_csv(facts: str, opened: ExitStack) -> BinaryIO:

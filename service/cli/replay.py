@@ -97,4 +97,4 @@ def replay(
         f"wrote {counted(summary.facts, 'fact')} of {counted(summary.requests, 'request')} to {summary.path}"
         f"{put_in_order(opened)}{ignored}"
     )
-    warn_of_unit(summary.first_ns)
+    warn_of_unit(summary.first_ns, opened.trace_format)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from service.cli.options import warn
+
 if TYPE_CHECKING:
-    from service.archive.reader import ArchiveReader, FactFilter
+    from litehit.facts import FactBatch
 
 From: TypeAlias = Annotated[
     str | None,
@@ -23,34 +25,64 @@ Instances: TypeAlias = Annotated[
 ]
 
 
-def part_of_facts(from_: str | None, to: str | None, instances: Sequence[str] | None = None) -> FactFilter:
-    """Which facts the options name.
+class PartOfFacts:
+    """The facts that options ask for, and what is to be told of those that are not there.
+
+    Args:
+        from_, to: first instant, and first past the end; None = open.
+        instances: of these; none: of all.
 
     Raises:
         typer.BadParameter: a time is none, or the window is empty.
     """
-    from service.archive.reader import FactFilter
 
-    first, last = _time("--from", from_), _time("--to", to)
-    if first is not None and last is not None and first >= last:
-        raise typer.BadParameter(
-            f"{from_!r} is not before --to {to!r}; the window is half open, so give an earlier one", param_hint="--from"
-        )
-    return FactFilter(first, last, instances or None)
+    def __init__(self, from_: str | None = None, to: str | None = None, instances: Sequence[str] | None = None) -> None:
+        from service.archive.reader import FactFilter
 
+        first, last = _time("--from", from_), _time("--to", to)
+        if first is not None and last is not None and first >= last:
+            raise typer.BadParameter(
+                f"{from_!r} is not before --to {to!r}; the window is half open, so give an earlier one",
+                param_hint="--from",
+            )
+        self.filter = FactFilter(first, last, instances or None)
+        self._asked = {"--from": from_, "--to": to}
+        self._absent = set(instances or ())
+        self._any = False
 
-def refuse_other_units(from_: str | None, to: str | None, reader: ArchiveReader) -> None:
-    """Check that integers are nanoseconds, by the facts of a store.
+    def begins_at(self, earliest_ns: int) -> None:
+        """Check that integers are nanoseconds, by the time of the earliest fact.
 
-    Raises:
-        typer.BadParameter: one looks like seconds or milliseconds.
-    """
-    from service.api.instants import check_unit
+        Raises:
+            typer.BadParameter: one looks like seconds or milliseconds.
+        """
+        from service.api.instants import check_unit
 
-    earliest_ns = min(info.first_time_ns for info in reader.view.segments)
-    for option, text in (("--from", from_), ("--to", to)):
-        with _blamed_on(option, text):
-            check_unit(text or "", earliest_ns)
+        for option, text in self._asked.items():
+            with _blamed_on(option, text):
+                check_unit(text or "", earliest_ns)
+
+    def of_file(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
+        """Those of a file's facts, whose first ones are taken for the earliest."""
+        for place, batch in enumerate(batches):
+            if not place and len(batch):
+                self.begins_at(int(batch.timestamps_ns.min()))
+            yield self.filter.of_batch(batch)
+
+    def noted(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
+        """The same facts; whose they are is noted."""
+        for batch in batches:
+            self._any |= len(batch) > 0
+            self._absent -= set(batch.instance_ids)
+            yield batch
+
+    def tell_absent(self) -> None:
+        """Warn of each instance without a fact, or of a window without any."""
+        where = " in that window" if any(self._asked.values()) else ""
+        for instance_id in sorted(self._absent):
+            warn(f"no fact of instance {instance_id!r} was found{where}")
+        if where and not self._any and not self.filter.instance_ids:
+            warn("no fact was found in that window")
 
 
 def _time(option: str, text: str | None) -> int | None:

@@ -46,15 +46,15 @@ class DeadLetterLog:
             kind.untold += 1
             self._tell_if_due(key, kind)
 
-    def tell_rest(self) -> None:
-        """Warn of those that are not told yet where the last warning is a minute old; called now and then."""
+    def tell_rest(self, *, at_end: bool = False) -> None:
+        """Warn of those that are not told yet where the last warning is a minute old, or no other will come."""
         for key, kind in self._kinds.items():
             if kind.untold:
-                self._tell_if_due(key, kind)
+                self._tell_if_due(key, kind, at_end=at_end)
 
-    def _tell_if_due(self, key: tuple[int, str], kind: _Kind) -> None:
+    def _tell_if_due(self, key: tuple[int, str], kind: _Kind, *, at_end: bool = False) -> None:
         now = self._clock()
-        if now - kind.told_at < _QUIET_SECONDS:
+        if now - kind.told_at < _QUIET_SECONDS and not at_end:
             return
         partition, reason = key
         headers = dict(kind.latest.headers)

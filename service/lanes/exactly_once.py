@@ -74,6 +74,7 @@ class ExactlyOnce(Transaction):
         except BatchAborted as cause:
             self._abort(batch, cause)
         except NotReturned:
+            self._note_aborted(batch)
             self._replace_producer(f"librdkafka did not send the offsets in {_PATIENCE_SECONDS:g} s")
         for partition, position in batch.positions.items():
             if self._aborted.get(partition, inf) <= position.offset:
@@ -107,8 +108,7 @@ class ExactlyOnce(Transaction):
         raise BatchAborted(f"{reason}; a new producer goes on")
 
     def _abort(self, batch: MicroBatch, cause: BatchAborted) -> NoReturn:
-        for partition, position in batch.positions.items():
-            self._aborted[partition] = max(position.offset, self._aborted.get(partition, 0))
+        self._note_aborted(batch)
         try:
             self._call(lambda: self._producer.abort_transaction(CALL_SECONDS))
         except TransactionUnknown as error:
@@ -117,6 +117,10 @@ class ExactlyOnce(Transaction):
             self._replace_producer(f"{cause}, and the abort was refused: {error}")
         # A refused record shows as a failed delivery; the call that stumbled over it knows only that one failed.
         raise self._deliveries.failure() or cause
+
+    def _note_aborted(self, batch: MicroBatch) -> None:
+        for partition, position in batch.positions.items():
+            self._aborted[partition] = max(position.offset, self._aborted.get(partition, 0))
 
     def _call(self, call: Callable[[], T]) -> T:
         return call_by_flag(call, self._producer, self._stopping)

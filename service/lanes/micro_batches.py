@@ -102,9 +102,9 @@ class MicroBatches:
             self._time_log.note(partition, share.output)
         self._metrics.batch(consumed, time.monotonic() - settled.batch.began)
 
-    def tell_dead_letters(self) -> None:
-        """Tell of those that the log has not told yet, in time."""
-        self._dead_letter_log.tell_rest()
+    def tell_dead_letters(self, *, at_end: bool = False) -> None:
+        """Tell of those that the log has not told yet, in time or at the end."""
+        self._dead_letter_log.tell_rest(at_end=at_end)
 
     def send_waiting(self, seat: Seat) -> None:
         """Drop a seat's lane; it begins again."""

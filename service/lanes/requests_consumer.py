@@ -10,13 +10,11 @@ from typing import Any, Protocol
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from service.lanes.committed import Committed
 from service.lanes.membership import Membership
 from service.settings import Settings
 
 log = structlog.get_logger()
 
-_ASK_SECONDS = 2.0  # short: other lanes of the process wait meanwhile, and the question is put again
 _STATISTICS_MS = 1000
 
 
@@ -74,7 +72,6 @@ class RequestsConsumer:
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
             "partition.assignment.strategy": "cooperative-sticky",
-            # Also what makes the broker wait with committed offsets until an orphaned transaction is decided.
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
             # How long the partitions of a process that was killed wait; the default is 45 s.
@@ -127,29 +124,6 @@ class RequestsConsumer:
         self.client.resume(place)
         self.client.incremental_unassign(place)
         self.client.incremental_assign(place)
-
-    def committed(self, partitions: Iterable[int]) -> list[Committed]:
-        """What the group has committed for each of some partitions.
-
-        Raises:
-            KafkaException: the broker does not answer in time.
-        """
-        answers = self.client.committed(self._places(partitions), timeout=_ASK_SECONDS)
-        for answer in answers:
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-        return [Committed.read(answer.offset, answer.metadata) for answer in answers]
-
-    def watermarks(self, partition: int) -> tuple[int, int]:
-        """First offset and last stable offset of the log.
-
-        Raises:
-            KafkaException: the broker does not answer in time.
-        """
-        answer = self.client.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=_ASK_SECONDS)
-        if answer is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        return answer
 
     def close(self) -> None:
         """Leave the group."""

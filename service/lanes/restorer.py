@@ -46,11 +46,13 @@ class Restored:
         lane: with the caches of the snapshot, or empty ones.
         plan: what to read, and from where on it gives facts.
         snapshot: where the caches come from; None for the start of the log.
+        end: the log's last stable offset.
     """
 
     lane: Lane
     plan: RestorePlan
     snapshot: Snapshot | None
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,9 @@ class Restorer:
         self._bases: dict[int, _Basis] = {}
         self._sources: dict[int, str | None] = {}  # the snapshot that each was restored from; None for the log's start
 
-    def start(self, partition: int, standing: Standing) -> Future[Restored]:
-        """Begin a restore in a thread of its own; the future ends as `restore` does."""
-        return in_background(f"restore-{partition}", lambda: self.restore(partition, standing))
+    def start(self, partition: int, ask: Callable[[int], Standing]) -> Future[Restored]:
+        """Begin a restore in a thread of its own, in which Kafka is asked first; the future ends as `restore` does."""
+        return in_background(f"restore-{partition}", lambda: self.restore(partition, ask(partition)))
 
     def restore(self, partition: int, standing: Standing) -> Restored:
         """Restore a lane.
@@ -152,7 +154,7 @@ class Restorer:
 
     def _from_start(self, partition: int, standing: Standing) -> Restored:
         plan = plan_restore(self._topic, partition, standing, None)
-        return Restored(self._make_lane(partition, None), plan, None)
+        return Restored(self._make_lane(partition, None), plan, None, standing.end)
 
     def _from_snapshots(self, partition: int, standing: Standing) -> Iterator[Restored]:
         """What each snapshot gives, newest first: the steps of a restore in docs/GUARANTEES.md."""
@@ -176,4 +178,4 @@ class Restorer:
             except StateError as error:
                 log.error("snapshot_damaged", path=snapshot.path, error=str(error))
                 continue
-            yield Restored(lane, plan, snapshot)
+            yield Restored(lane, plan, snapshot, standing.end)

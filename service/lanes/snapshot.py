@@ -130,7 +130,12 @@ class _Description(BaseModel):
 
 def snapshot_folder(topic: RequestsTopic, partition: int) -> str:
     """`snapshots/<requests topic>/<generation>/<partition, 5 digits>`."""
-    return f"{snapshots_of_topic(topic.name)}/{topic.generation}/{partition:05d}"
+    return f"{generation_folder(topic)}/{partition:05d}"
+
+
+def generation_folder(topic: RequestsTopic) -> str:
+    """The folder of all snapshots of a generation of a topic."""
+    return f"{snapshots_of_topic(topic.name)}/{topic.generation}"
 
 
 def snapshots_of_topic(requests_topic: str) -> str:

@@ -11,7 +11,7 @@ from service.archive.store import Store, StoredFile
 from service.crash_points import CrashPoint, crash_point
 from service.errors import SnapshotDamaged
 from service.lanes.committed import RequestsTopic
-from service.lanes.snapshot import Snapshot, decode, encode, offset_of, snapshot_folder
+from service.lanes.snapshot import Snapshot, decode, encode, generation_folder, offset_of, snapshot_folder
 
 log = structlog.get_logger()
 
@@ -78,9 +78,9 @@ class Snapshots:
         self._delete([file.path for file in self.files(snapshot.partition) if file.path != snapshot.path])
 
     def delete_all(self) -> None:
-        """Delete the snapshots of every partition."""
-        for partition in range(self.topic.partitions):
-            self._delete([file.path for file in self.files(partition)])
+        """Delete the snapshots of every partition, also of those that the topic has no more."""
+        found = self._store.list(generation_folder(self.topic))
+        self._delete([file.path for file in found if offset_of(file.path) is not None])
 
     def _says_the_same(self, snapshot: Snapshot) -> bool:
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import structlog
 
-from litehit.time_units import other_unit
+from litehit.time_units import NS_PER_MS, other_unit
 from service.lanes.lane import LaneOutput
 
 log = structlog.get_logger()
@@ -21,8 +23,11 @@ class TimeLog:
         """A lane's output was handed over."""
         if partition not in self._looked and output.computed:
             self._looked.add(partition)
-            if (told := other_unit(int(output.computed[0].facts.timestamps_ns[0]))) is not None:
-                log.warning("time_unit", partition=partition, first=output.sources[0].source, error=told)
+            computed = output.computed[0]
+            record = output.sources[int(computed.rows[0])]
+            now_ns = (record.timestamp_ms or 0) * NS_PER_MS or time.time_ns()
+            if (told := other_unit(int(computed.facts.timestamps_ns[0]), now_ns, years=1)) is not None:
+                log.warning("time_unit", partition=partition, record=record.source, error=told)
         if output.counts.times_clamped and partition not in self._told:
             self._told.add(partition)
             log.warning(

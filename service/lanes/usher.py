@@ -11,11 +11,10 @@ from confluent_kafka import KafkaException
 
 from service.archive.errors import StoreError
 from service.errors import CannotRestore, CoreChanged
-from service.lanes.committed import RequestsTopic
 from service.lanes.requests_consumer import RequestsConsumer
-from service.lanes.restore import Standing
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Phase, Seat
+from service.lanes.standings import Standings
 
 log = structlog.get_logger()
 
@@ -26,21 +25,21 @@ class Usher:
     """Begins the seats that wait, and those that a reset may have mended.
 
     Args:
-        topic: that is read.
-        consumer: tells what is committed, and reads on.
+        consumer: reads on.
+        standings: tell what is committed, and how far the logs go.
         restorer: makes the lanes.
         begun: called when a seat reads.
     """
 
     def __init__(
         self,
-        topic: RequestsTopic,
         consumer: RequestsConsumer,
+        standings: Standings,
         restorer: Restorer,
         begun: Callable[[Seat, Restored], None],
     ) -> None:
-        self._topic = topic
         self._consumer = consumer
+        self._standings = standings
         self._restorer = restorer
         self._begun = begun
         self._current: tuple[Seat, Future[Restored]] | None = None
@@ -48,7 +47,7 @@ class Usher:
         self._not_before = 0.0
 
     def step(self, seats: Mapping[int, Seat]) -> None:
-        """Go on with the restore under way, or let the next begin; returns at once, or after a question to Kafka."""
+        """Go on with the restore under way, or let the next begin; returns at once."""
         if self._current is not None:
             seat, future = self._current
             if future.done():
@@ -86,32 +85,23 @@ class Usher:
         self.stop_seat(seat, sentence, may_try_again=True)
 
     def _start(self, seat: Seat) -> None:
-        try:
-            standing = self._ask(seat.partition)
-        except KafkaException as error:
-            self._postpone(seat, error.args[0].str())
-            return
-        seat.end_offset = standing.end
         seat.restore()
-        self._current = seat, self._restorer.start(seat.partition, standing)
-
-    def _ask(self, partition: int) -> Standing:
-        low, end = self._consumer.watermarks(partition)
-        (committed,) = self._consumer.committed([partition])
-        others = self._consumer.committed(range(self._topic.partitions)) if committed.offset is None else ()
-        return Standing(committed, low, end, tuple(others))
+        self._current = seat, self._restorer.start(seat.partition, self._standings.ask)
 
     def _finish(self, seat: Seat, future: Future[Restored]) -> None:
         try:
             restored = future.result()
+            seat.end_offset = restored.end
             self._consumer.read_from(seat.partition, restored.plan.start)
             seat.begin(restored)
         except CannotRestore as error:
             self.stop_seat(seat, str(error), may_try_again=True)
         except CoreChanged as error:
             self.refuse(seat, error)
-        except (StoreError, KafkaException) as error:
+        except StoreError as error:
             self._postpone(seat, str(error))
+        except KafkaException as error:
+            self._postpone(seat, error.args[0].str())
         except Exception as error:
             # A fault of ours: this lane halts, the others go on.
             log.exception("restore_failed", partition=seat.partition)

@@ -33,6 +33,7 @@ from service.lanes.seat import Seat
 from service.lanes.snapshot import Snapshot
 from service.lanes.snapshots import Snapshots
 from service.lanes.snapshotter import Snapshotter
+from service.lanes.standings import Standings
 from service.lanes.status import LanesStatus
 from service.lanes.topic_guard import TopicGuard
 from service.lanes.transaction import Transaction
@@ -102,7 +103,8 @@ class LanesWorker:
         self._handover = Handover(self._transaction)
         self._snapshots = Snapshots(store, self._topic)
         restorer = Restorer(self._snapshots, settings.group_id, registry, self._make_lane, settings.routing)
-        self._usher = Usher(self._topic, self._consumer, restorer, self._begin)
+        self._standings = Standings(settings, bootstrap, self._topic)
+        self._usher = Usher(self._consumer, self._standings, restorer, self._begin)
         self._snapshotter = Snapshotter(settings, self._snapshots, metrics)
         self._seats: dict[int, Seat] = {}
         self._batches = MicroBatches(
@@ -154,7 +156,9 @@ class LanesWorker:
             self._handover.close()
             self._transaction.close()
             self._consumer.close()  # which revokes the partitions
+            self._standings.close()
             self._publish_status()
+            self._batches.tell_dead_letters(at_end=True)
         if self._settings.embedded:
             self._forget_snapshots()
 

@@ -88,15 +88,43 @@ def test_a_part_without_facts_is_told(archive: Path) -> None:
     late = ("--from", "2030-01-01T00:00:00Z")
     done = litehit("query", archive, "--capacity-gb", "1", *late)
     assert json.loads(done.stdout)["requests"] == 0
-    assert done.stderr.decode() == f"warning: no fact of {archive} is of that window and those instances\n"
+    assert done.stderr == b"warning: no fact was found in that window\n"
     done = litehit("curve", archive, *late, check=False)
     assert (done.returncode, done.stderr.decode()) == (
         1,
         f"error: {archive}: there are no facts in it, in that window\n",
     )
-    assert litehit("export", "--out", "-", "--store", archive, *late).stderr == b"wrote 0 facts to standard output\n"
+    assert litehit("export", "--out", "-", "--store", archive, *late).stderr.splitlines() == [
+        b"warning: no fact was found in that window",
+        b"wrote 0 facts to standard output",
+    ]
     done = litehit("query", archive, "--capacity-gb", "1", "--from", "soon", check=False)
     assert (done.returncode, b"--from" in done.stderr) == (2, True)
+
+
+def test_every_command_takes_times_and_instances_alike(archive: Path, tmp_path: Path) -> None:
+    csv = tmp_path / "facts.csv"
+    litehit("export", "--out", csv, "--store", archive)
+    segment = min(archive.rglob("*.parquet"))
+    for facts in (archive, csv, segment):
+        for command in (("query", "--capacity-gb", "1"), ("curve",)):
+            done = litehit(command[0], facts, *command[1:], "--from", "1700000000", check=False)
+            assert done.returncode == 2
+            assert "looks like seconds" in " ".join(done.stderr.decode().split())
+        done = litehit("query", facts, "--capacity-gb", "1", "--instance", "model-1", "--instance", "typo")
+        assert done.stderr.decode() == "warning: no fact of instance 'typo' was found\n"
+    late = (
+        "--from",
+        str(made_fact(29).timestamp_ns),
+        "--instance",
+        "model-0",
+        "--instance",
+        "model-1",
+        "--instance",
+        "model-2",
+    )
+    done = litehit("curve", csv, *late, check=False)
+    assert "no fact in that window has instance_id" in done.stderr.decode()
 
 
 def test_what_is_wrong_is_named_and_nothing_is_left_behind(archive: Path, tmp_path: Path) -> None:
@@ -130,7 +158,7 @@ def test_what_is_not_there_is_told_as_query_tells_it(archive: Path) -> None:
     assert said == [
         "note: litehit.facts/g/0 lacks offsets 30 to 33: they expired before they were archived",
         "warning: litehit.facts/g/0: no segment covers offsets 10 to 20",
-        "warning: no fact of instance 'typo' was found",
+        "warning: no fact of instance 'typo' was found in that window",
         f"wrote {len(facts_of(done.stdout))} facts to standard output",
     ]
     assert {fact.instance_id for fact in facts_of(done.stdout)} == {"model-1"}

@@ -33,7 +33,7 @@ def shown() -> set[str]:
     LanesMetrics(registry).watch(lambda: LanesStatus(assigned=True, lanes=()))
     ArchiveMetrics(registry).watch(lambda: ArchiveStatus(None, ()))
     UpkeepMetrics(registry)
-    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0, 0), dict)
+    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0, 0, loaded=True), dict)
     FollowerMetrics(registry, list)
     return {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
 

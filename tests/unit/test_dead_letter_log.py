@@ -44,10 +44,15 @@ def test_the_rest_of_a_burst_is_told_though_no_more_comes() -> None:
         log.tell_rest()
         now = 200.0
         log.tell_rest()
+        log.note([letter(8), letter(9)])
+        log.tell_rest(at_end=True)
+        log.tell_rest(at_end=True)
     assert [(line["reason"], line["count"], line["latest"], line["error"]) for line in lines] == [
         ("unknown-instance", 1, "requests/0/0", "sentence 0"),
         ("length-mismatch", 1, "requests/0/7", "sentence 7"),
         ("unknown-instance", 2, "requests/0/2", "sentence 2"),
+        ("unknown-instance", 1, "requests/0/8", "sentence 8"),
+        ("unknown-instance", 1, "requests/0/9", "sentence 9"),
     ]
 
 

@@ -59,7 +59,7 @@ def shown() -> Shown:
     upkeep.merged(0, 2, 2, 1.0)
     upkeep.removed(0, 1, 1)
     gauged = {"a": dict.fromkeys(GAUGED_SHARES, 1)}
-    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0, 0), lambda: gauged).answered("/query", 200, 0.1)
+    ApiMetrics(registry, lambda: IndexSize(0, 0, 0, 0, 0, 0, loaded=True), lambda: gauged).answered("/query", 200, 0.1)
     FollowerMetrics(registry, list)
     found: Shown = {}
     for family in registry.collect():

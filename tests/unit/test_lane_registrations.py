@@ -333,10 +333,10 @@ def test_a_file_whose_core_the_replayed_registrations_do_not_give_is_refused(kno
     to_it = read(1, "chat-a", {"block_size_tokens": 2, "reset": True})
     changed = registry(tmp_path, OTHER_CORE)
     seat = Seat(3)
-    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot, 0))
     with pytest.raises(CoreChanged, match="chat-a has block_size_tokens 4 there and 2 now"):
         seat.process(harness.read([read(1, "chat-b", {"block_bytes": 9}), read(2, "chat-a", {"keys": [1]})]))
-    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot))
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(1, 2), snapshot, 0))
     output = seat.process(harness.read([to_it, read(2, "chat-a", {"keys": [1]})]))
     assert output is not None
     assert json.loads(output.facts[0].value or b"")["block_size_tokens"] == 2

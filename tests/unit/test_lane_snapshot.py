@@ -107,7 +107,7 @@ def test_what_is_replayed_is_charged_as_it_was_and_new_facts_as_the_registry_say
     changed = other_registry(tmp_path, RECHARGED)
     seat = Seat(3)
     for target, end in ((100, 150), (130, 200)):
-        seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, target), snapshot))
+        seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, target), snapshot, 0))
         replayed = 0
         for low in range(50, end, batch):
             output = seat.process(harness.read(RECORDS[low : min(low + batch, end)]))
@@ -115,7 +115,7 @@ def test_what_is_replayed_is_charged_as_it_was_and_new_facts_as_the_registry_say
         assert replayed == end - target
         seat.wait()
     assert seat.phase is Phase.WAITING
-    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 200), snapshot))
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 200), snapshot, 0))
     seat.process(harness.read(RECORDS[50:]))
     status = seat.status(None)
     assert (status.state, status.replayed, status.restored_from) == (LaneState.RUNNING, 150, 50)
@@ -137,7 +137,7 @@ def test_a_gap_before_the_target_does_not_keep_a_seat_from_going_live(known: Reg
     snapshot = through_a_file(lane)
     changed = other_registry(tmp_path, RECHARGED)
     seat = Seat(3)
-    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 60), snapshot))
+    seat.begin(Restored(made.new_lane(changed, snapshot), RestorePlan(50, 60), snapshot, 0))
     seat.process(harness.read(RECORDS[50:55]))
     assert seat.state is LaneState.RESTORING
     output = seat.process(harness.read(RECORDS[61:70]))
@@ -150,12 +150,12 @@ def test_a_gap_before_the_target_does_not_keep_a_seat_from_going_live(known: Reg
 
 def test_a_seat_that_was_refused_shows_so_until_it_begins(known: Registry) -> None:
     seat = Seat(3)
-    assert seat.ready_since() < 0
+    assert seat.ready_since() <= time.monotonic()
     seat.stop("expired", may_try_again=True)
     assert time.monotonic() < seat.ready_since() < time.monotonic() + 60
     seat.restore()
     assert (seat.state, seat.status(None).error) == (LaneState.STOPPED, "expired")
-    seat.begin(Restored(made.new_lane(known), RestorePlan(0, 0), None))
+    seat.begin(Restored(made.new_lane(known), RestorePlan(0, 0), None, 0))
     assert (seat.state, seat.status(None).error) == (LaneState.RUNNING, None)
     seat.stop("a fault")
     assert seat.ready_since() == math.inf

@@ -174,6 +174,28 @@ def test_a_store_that_is_gone_is_told_and_not_made_again(tmp_path: Path, call: C
     assert store.read("facts/file") == b"here"
 
 
+def test_the_folder_under_a_volume_that_went_is_not_the_store(tmp_path: Path) -> None:
+    root = tmp_path / "mount"
+    store = LocalStore(root)
+    store.create("facts/file", b"here")
+    root.rename(tmp_path / "volume")
+    root.mkdir()  # what an unmounted volume leaves
+    for call in (store.list, lambda: store.create("facts/new", b""), lambda: store.read("facts/file")):
+        with pytest.raises(StoreError, match="the folder is gone; is its volume mounted"):
+            call()
+    assert list(root.iterdir()) == []
+    root.rmdir()
+    (tmp_path / "volume").rename(root)
+    (tmp_path / "copy").mkdir()
+    for path in list(root.iterdir()):  # mounted again, as another device
+        path.rename(tmp_path / "copy" / path.name)
+    root.rmdir()
+    (tmp_path / "copy").rename(root)
+    assert store.read("facts/file") == b"here"
+    store.create("facts/new", b"")
+    assert [file.path for file in store.list()] == ["facts/file", "facts/new"]
+
+
 def test_a_file_url_is_a_folder_and_an_unknown_scheme_is_refused(tmp_path: Path) -> None:
     open_store(f"file://{tmp_path}/store").create("a", b"x")
     assert (tmp_path / "store" / "a").read_bytes() == b"x"

@@ -42,6 +42,7 @@ def test_two_brokers_at_once_are_refused() -> None:
         ("SEGMENT_ROWS", "x", r" LITEHIT_SEGMENT_ROWS = x: .* integer"),
         ("KAFKA", "foo", r" LITEHIT_KAFKA: Expecting value.*; give a JSON object of strings"),
         ("KAFKA", '{"a": {}}', r"LITEHIT_KAFKA: a: .*string"),
+        ("KAFKA", '"sasl.password=secret"', r"LITEHIT_KAFKA: Input should be a valid dictionary"),
     ],
 )
 def test_a_wrong_variable_is_named(variable: str, value: str, told: str) -> None:
@@ -68,11 +69,15 @@ def test_a_wrong_option_is_named() -> None:
         ("LITEHIT_CRASH_POINT", None),
         ("LITEHIT_SERVICE_HOST", None),
         ("LITEHIT_PORT_8080_TCP_ADDR", None),
+        ("LITEHIT_API_SERVICE_PORT_HTTP", None),
+        ("LITEHIT_API_PORT", None),
+        ("LITEHIT_SERVICE_HOSTS", "LITEHIT_SERVICE_HOSTS is no setting"),
         ("PATH", None),
     ],
 )
 def test_a_variable_that_is_no_setting_is_told(variable: str, told: str | None) -> None:
-    found = list(unknown_variables([variable], Settings.model_fields))
+    value = "tcp://10.0.0.1:8080" if variable.endswith("_API_PORT") else "8080"
+    found = list(unknown_variables({variable: value}, Settings.model_fields))
     assert found == [] if told is None else found[0].startswith(told)
 
 

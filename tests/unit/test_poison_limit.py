@@ -101,7 +101,7 @@ def test_a_run_goes_on_over_batches_and_a_restore_which_is_not_judged_itself(kno
 def seat_with(known: Registry, limits: PoisonLimits, target: int) -> Seat:
     """Of a lane that replays what lies before the target."""
     seat = Seat(0)
-    seat.begin(Restored(lane(known, limits), RestorePlan(0, target), None))
+    seat.begin(Restored(lane(known, limits), RestorePlan(0, target), None, 0))
     return seat
 
 

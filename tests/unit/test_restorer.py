@@ -214,7 +214,7 @@ def test_a_store_that_fails_is_no_refusal(tmp_path: Path, known: Registry) -> No
 
     restorer = restorer_of(Snapshots(Failing(), made.TOPIC), known)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="away"):
-        restorer.start(3, standing(5)).result(10)
+        restorer.start(3, lambda _: standing(5)).result(10)
 
 
 REGISTERED = (Registration("chat-a", block_bytes=5),)

@@ -56,7 +56,7 @@ class Bench:
 
     def lane(self, partition: int, restored: Snapshot | None = None) -> Lane:
         lane = made.new_lane(self.known, restored, partition)
-        self.snapshotter.begun(Restored(lane, RestorePlan(lane.next_offset, lane.next_offset), restored))
+        self.snapshotter.begun(Restored(lane, RestorePlan(lane.next_offset, lane.next_offset), restored, 0))
         return lane
 
     def offsets(self, partition: int) -> list[int]:
