@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -293,3 +294,64 @@ def test_the_model_that_gains_most_is_no_variant(call: Call) -> None:
     sentence = call("words", "modelsSentence", rows, state)
     assert "add most to b: " in sentence
     assert "next is a: " in sentence
+
+
+TRAFFIC = """async ([url, times, newest, grow]) => {
+    const traffic = await import(url);
+    const sorted = times.map(Date.parse).sort((a, b) => a - b);
+    let asked = 0;
+    const askPart = async (from, to) => {
+        asked += 1;
+        if (grow) sorted.push(Date.parse(newest) + asked); // requests go on coming
+        const low = from === null ? -Infinity : Date.parse(from), high = to === null ? Infinity : Date.parse(to);
+        const requests = sorted.filter((one) => low <= one && one < high).length;
+        return {requests, hit_rates: [0], ceiling: {hit_rate: 0}};
+    };
+    const window = {from: null, to: null};
+    const answer = await traffic.loadTraffic({
+        window, newest, requests: times.length, now: Date.parse(newest) + 60_000, askPart,
+    });
+    return {...answer, asked};
+}"""
+
+
+@pytest.fixture(scope="module")
+def load_traffic(browser: Browser, served: Served) -> Iterator[Callable[..., Any]]:
+    """`loadTraffic` over all time, of requests at some times."""
+    page = browser.new_page()
+    page.goto(f"{served.url}/healthz")
+    module = f"{served.url}/page/{page_assets().digest}/traffic.js"
+    yield lambda times, newest, grow=False: page.evaluate(
+        TRAFFIC, [module, [one.isoformat() for one in times], newest.isoformat(), grow]
+    )
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("begin", "seconds", "later"),
+    [
+        (datetime(2026, 11, 1, tzinfo=UTC), 36, timedelta()),
+        (datetime(2026, 11, 1, tzinfo=UTC), 86_400, timedelta()),
+        (datetime(1970, 1, 1, tzinfo=UTC), 3_600, timedelta()),
+        (datetime(1970, 1, 1, tzinfo=UTC), 3_600, timedelta(days=365 * 56)),  # another model's are of today
+        (datetime(2026, 1, 1, tzinfo=UTC), 600, timedelta(days=300)),
+    ],
+)
+def test_all_time_is_that_of_the_requests(
+    load_traffic: Callable[..., Any], begin: datetime, seconds: int, later: timedelta
+) -> None:
+    times = [begin + timedelta(seconds=seconds * at / 99) for at in range(100)]
+    answer = load_traffic(times, times[-1] + later)
+    assert answer["isAbout"]
+    assert sum(one["requests"] for one in answer["buckets"]) == 100
+    span = (answer["end"] - answer["start"]) / 1000
+    assert seconds <= span <= seconds * 1.2 + 5
+    assert seconds < 300 or sum(one["requests"] > 0 for one in answer["buckets"]) > 1
+    assert answer["asked"] < 31 + 90
+
+
+def test_requests_that_come_meanwhile_are_no_reason_to_look_further_back(load_traffic: Callable[..., Any]) -> None:
+    newest = datetime(2026, 12, 1, tzinfo=UTC)
+    times = [newest - timedelta(seconds=at) for at in range(120)]
+    answer = load_traffic(times, newest, grow=True)
+    assert (answer["end"] - answer["start"]) / 1000 < 150

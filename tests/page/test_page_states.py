@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from schemas.answers import Waiting
@@ -62,6 +63,49 @@ def test_the_service_goes_and_comes_back(serve: Serve, open_page: OpenPage, pict
     expect(page.locator("#freshness")).to_contain_text("Up to date")
 
 
+def test_a_service_that_hangs_is_told(serve: Serve, open_page: OpenPage) -> None:
+    served = serve()
+    served.append(made_facts(300))
+    page = open_page(served, loud=True)
+    expect(page.locator("#freshness")).to_contain_text("Up to date")
+    page.route("**/readyz", lambda _: None)  # never answered
+    page.clock.fast_forward(6000)
+    page.clock.run_for(11_000)
+    expect(page.locator("#freshness")).to_contain_text("Not up to date: the service does not answer; the numbers are")
+    page.unroute("**/readyz")
+    page.clock.run_for(6000)
+    expect(page.locator("#freshness")).to_contain_text("Up to date")
+
+
+@pytest.mark.parametrize("call", ["**/query?*", "**/instances", "**/capacity?*", "**/curve?*"])
+def test_an_answer_that_is_none_is_told_and_passes(serve: Serve, open_page: OpenPage, call: str) -> None:
+    """Such as a proxy's page."""
+    served = serve()
+    served.append(made_facts(300))
+    page = open_page(served, loud=True)
+    page.route(call, lambda route: route.fulfill(body="<html>log in</html>", content_type="text/html"))
+    page.reload()
+    expect(page.locator("#notice")).to_contain_text("answered something else than JSON")
+    expect(page.locator("#freshness")).to_have_text("Ready; no answer yet")
+    page.unroute(call)
+    page.clock.run_for(21_000)
+    expect(page.locator("#headline")).to_contain_text("hit rate at")
+    expect(page.locator("#freshness")).to_contain_text("Up to date")
+
+
+def test_a_choice_while_the_service_starts_is_kept(serve: Serve, open_page: OpenPage) -> None:
+    served = serve()
+    served.append(made_facts(300))
+    page = open_page(served, loud=True)
+    page.route("**/instances", lambda route: route.fulfill(status=503, json={"detail": "not yet"}))
+    page.reload()
+    expect(page.locator("#notice")).to_contain_text("This page fills by itself when it is.")
+    page.get_by_label("Window").first.select_option("week")
+    page.unroute("**/instances")
+    page.clock.run_for(21_000)
+    expect(page.locator("#headline")).to_contain_text("All models, Last 7 days")
+
+
 def test_a_call_that_is_refused_says_why(served: Served, open_page: OpenPage) -> None:
     page = open_page(served, "?window=custom&from=2026-03-17T00:00:00Z&to=2026-03-16T00:00:00Z", loud=True)
     expect(page.locator("#notice")).to_contain_text("is not before to")
@@ -71,9 +115,10 @@ def test_a_call_that_is_refused_says_why(served: Served, open_page: OpenPage) ->
 
 
 def test_an_address_that_cannot_be_used_is_named(served: Served, open_page: OpenPage) -> None:
-    page = open_page(served, "?gb=many&window=fortnight&target=95")
+    page = open_page(served, "?gb=many&window=fortnight&target=95&from=2026&to=Jan+1+2026")
     expect(page.locator("#notice")).to_contain_text(
-        "This address has parts that can't be used: window=fortnight, gb=many. The page shows its defaults instead."
+        "This address has parts that can't be used: window=fortnight, from=2026, to=Jan 1 2026, gb=many. "
+        "The page shows its defaults instead."
     )
     expect(page.locator("#headline")).to_contain_text("at 64 GB")
 

@@ -84,7 +84,11 @@ export function chargesOf(registered, instance) {
 
 /** Which facts an answer counts: equal texts, equal facts. */
 export function signature(answer) {
-  return JSON.stringify(answer.as_of.map((one) => [one.topic, one.generation, one.partition, one.next_offset]));
+  return JSON.stringify(
+    answer.as_of.map((one) => [
+      one.topic, one.generation, one.partition, one.start_offset, one.next_offset, one.missing, one.unreadable,
+    ]),
+  );
 }
 
 /** The newest request that an answer counts in any window, RFC 3339; null without any. */

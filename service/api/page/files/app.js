@@ -67,18 +67,21 @@ async function refresh({ status }) {
   again = true;
   if (running) return;
   running = true;
-  while (again) {
-    again = false;
-    await round(status);
+  try {
+    while (again) {
+      again = false;
+      await round(status);
+    }
+  } finally {
+    running = false; // whatever went wrong, the next round is asked for
   }
-  running = false;
   refreshTraffic();
 }
 
 async function round(status) {
   const { state } = page;
   try {
-    if (status || page.readiness === null) await askStatus();
+    if (status || page.readiness === null || page.registered === null) await askStatus();
     const asking = asker(ask, kept);
     const sides = await loadSides(state, asking, (instance) => slotsOf(page.registered, instance), new Date());
     kept = asking.kept;
@@ -226,8 +229,11 @@ function bindButtons() {
 }
 
 async function keepFresh() {
-  if (!document.hidden) await refresh({ status: true });
-  setTimeout(keepFresh, REFRESH_MS);
+  try {
+    if (!document.hidden) await refresh({ status: true });
+  } finally {
+    setTimeout(keepFresh, REFRESH_MS);
+  }
 }
 
 bindControls(page, change);

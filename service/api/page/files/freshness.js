@@ -24,6 +24,7 @@ export function freshness(about) {
   if (unreadable.length) {
     return { level: "bad", text: `Not whole: ${several(unreadable.length, "file")} of the store can't be read (Status says what to do)` };
   }
+  if (answeredAt === null) return { level: "wait", text: "Ready; no answer yet" };
   if (newest === null) return { level: "wait", text: "Ready; no facts yet" };
   const holes = missing.length ? `facts are missing at ${offsets(missing)} (Status says which); ` : "";
   const last = `${holes}newest request ${age((now - Date.parse(newest)) / 1000)} ago`;

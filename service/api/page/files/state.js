@@ -112,9 +112,12 @@ function finite(text) {
   return Number.isFinite(value) ? value : undefined;
 }
 
-// Kept as it is written: the service is exact to the nanosecond, a Date is not.
+const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+// Kept as it is written: the service is exact to the nanosecond, a Date is not. What a Date reads beside that, the service
+// takes for something else: a year for nanoseconds.
 function instant(text) {
-  return Number.isNaN(Date.parse(text)) ? undefined : text;
+  return RFC_3339.test(text) && !Number.isNaN(Date.parse(text)) ? text : undefined;
 }
 
 function oneOf(allowed) {

@@ -1,5 +1,6 @@
 // Requests over time: the windows to ask for.
 
+const SECOND = 1_000;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -8,7 +9,7 @@ const DAY = 24 * HOUR;
 const WIDTHS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 const MOST = 31;
 
-/** Spans to try for a window without a start, in ms, shortest first. */
+/** Spans to try for a window without a start, in ms, shortest first; then all time since 1970, where many traces lie. */
 export const SPANS = [HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY, 10 * 365 * DAY];
 
 /**
@@ -30,8 +31,9 @@ export function ratePerSecond(requests, milliseconds) {
 }
 
 /**
- * Requests over time of a window: {start, end, buckets: [{start, end, requests, rate, ceiling}], perSecond}; null without
- * requests. `perSecond` is over the last five minutes, null for a window that has ended.
+ * Requests over time of a window: {start, end, isAbout, buckets: [{start, end, requests, rate, ceiling}], perSecond}; null
+ * without requests. `isAbout`: the window has no start, so that the first request's and the last one's times are found only
+ * to about a sixteenth. `perSecond` is over the last five minutes, null for a window that has ended.
  *
  * `askPart(from, to)` gives a summary of /query at one capacity in [from, to), ISO times, null where open.
  */
@@ -40,13 +42,16 @@ export async function loadTraffic({ window, newest, requests, now, askPart }) {
   const latest = Date.parse(newest) + 1;
   // Of all time the last request is the end, for a trace may be old; else a window goes on without one.
   const last = window.from === null ? latest : Math.max(latest, now);
-  const end = window.to === null ? last : Math.min(Date.parse(window.to), last);
-  const start = window.from === null ? await startOf(end, requests, window, askPart) : Date.parse(window.from);
+  const limit = window.to === null ? last : Math.min(Date.parse(window.to), last);
+  const isAbout = window.from === null;
+  const { start, end } = isAbout
+    ? await extent(limit, requests, window, askPart)
+    : { start: Date.parse(window.from), end: limit };
   if (!(start < end)) return null;
   const spans = bucketsOf(start, end);
   const parts = await inPairs(spans, (span, at) =>
     // The last bucket ends as the window does: its end was cut to the millisecond.
-    askPart(iso(span.start), at === spans.length - 1 ? window.to : iso(span.end)),
+    askPart(iso(span.start), at === spans.length - 1 && end === limit ? window.to : iso(span.end)),
   );
   const buckets = spans.map((span, at) => ({
     ...span,
@@ -56,26 +61,55 @@ export async function loadTraffic({ window, newest, requests, now, askPart }) {
   }));
   const recent = 5 * MINUTE;
   const lately = window.to === null ? await askPart(iso(Math.floor((now - recent) / 1000) * 1000), null) : undefined;
-  return { start, end, buckets, perSecond: lately === undefined ? null : ratePerSecond(lately?.requests ?? 0, recent) };
+  return { start, end, isAbout, buckets, perSecond: lately === undefined ? null : ratePerSecond(lately?.requests ?? 0, recent) };
 }
 
-// Some time before the first request, by at most a sixteenth of the whole: first by round spans, then by halves.
-async function startOf(end, requests, window, askPart) {
-  const holdsAll = async (start) => ((await askPart(iso(start), window.to))?.requests ?? 0) === requests;
-  let span = SPANS[SPANS.length - 1];
-  for (const one of SPANS) {
-    if (await holdsAll(end - one)) {
-      span = one;
-      break;
-    }
+// From before the first request to behind the last, each by a sixteenth of the whole at most. The last of all models, at
+// which the search begins, may be long after that of the one that is looked at.
+async function extent(limit, requests, window, askPart) {
+  const countFrom = async (time) => (await askPart(iso(time), window.to))?.requests ?? 0;
+  // More may have come since they were counted.
+  const holdsAll = async (time) => (await countFrom(time)) >= requests;
+  const holdsNone = async (time) => (await countFrom(time)) === 0;
+  let end = limit;
+  let start = await firstSpan(end, holdsAll);
+  for (;;) {
+    start = await startOf(start, end, holdsAll);
+    const late = end - tolerance(start, end);
+    if (late <= start || !(await holdsNone(late))) return { start, end };
+    end = await endOf(start, late, holdsNone);
   }
-  let [start, beyond] = [end - span, end];
-  while (beyond - start > Math.max((end - start) / 16, 2 * MINUTE)) {
+}
+
+async function firstSpan(end, holdsAll) {
+  for (const one of SPANS) {
+    if (await holdsAll(end - one)) return end - one;
+  }
+  return Math.min(0, end - SPANS[SPANS.length - 1]);
+}
+
+async function startOf(early, end, holdsAll) {
+  let [start, beyond] = [early, end];
+  while (beyond - start > tolerance(start, end)) {
     const middle = Math.floor((start + beyond) / 2);
     if (await holdsAll(middle)) start = middle;
     else beyond = middle;
   }
   return start;
+}
+
+async function endOf(start, late, holdsNone) {
+  let [before, end] = [start, late];
+  while (end - before > tolerance(start, end)) {
+    const middle = Math.floor((before + end) / 2);
+    if (await holdsNone(middle)) end = middle;
+    else before = middle;
+  }
+  return end;
+}
+
+function tolerance(start, end) {
+  return Math.max((end - start) / 16, 2 * SECOND);
 }
 
 // Two calls at a time: a window that cuts history costs the service more than others, and it takes few of them at once.

@@ -164,9 +164,10 @@ function targetRow(outcomes, targets, state) {
 }
 
 /** How much traffic there was. */
-export function trafficSentence({ start, end, perSecond }, requests) {
+export function trafficSentence({ start, end, isAbout, perSecond }, requests) {
   const seconds = (end - start) / 1000;
-  const mean = `${count(requests)} requests over ${age(seconds)}, ${perSecondText(requests / seconds)} on average`;
+  const span = `${isAbout ? "about " : ""}${age(seconds)}`;
+  const mean = `${count(requests)} requests over ${span}, ${perSecondText(requests / seconds)} on average`;
   return perSecond === null ? `${mean}.` : `${mean}; ${perSecondText(perSecond)} in the last five minutes.`;
 }
 
