@@ -31,8 +31,10 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
             temporary.replace(path)
-        except BaseException:
+        except BaseException as error:
             temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+                error.filename = str(path)  # a write knows only its descriptor
             raise
     _fsync_folder(path.parent)
 

@@ -9,7 +9,7 @@ NS_PER_S = 10**9
 _UNITS = (("seconds", NS_PER_S), ("milliseconds", NS_PER_MS), ("microseconds", NS_PER_US))
 
 
-def other_unit(timestamp_ns: int, now_ns: int, years: int) -> str | None:
+def other_unit(timestamp_ns: int, now_ns: int, years: int, what: str = "timestamp_ns") -> str | None:
     """What to say of a time that in another unit than nanoseconds would be within so many years of now.
 
     Times that count from a trace's start may meet that by chance: within one year in one of a thousand.
@@ -17,8 +17,8 @@ def other_unit(timestamp_ns: int, now_ns: int, years: int) -> str | None:
     for unit, factor in _UNITS:
         if abs(timestamp_ns * factor - now_ns) < years * _YEAR_NS:
             return (
-                f"timestamp_ns {timestamp_ns} looks like {unit} since 1970, but is taken as nanoseconds, so that times "
-                f"to live are {factor:,} times too long and windows find nothing; send {timestamp_ns * factor}"
+                f"{what} {timestamp_ns} looks like {unit} since 1970, but is taken as nanoseconds; where {unit} are "
+                f"meant, send {timestamp_ns * factor}"
             )
     return None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from litehit.counted import counted
-from service.errors import PublishError
+from service.errors import PublishError, PublishInterrupted
 from service.lag_window import LagWindow
 from service.outgoing import OutgoingRecord
 from service.record_limits import MAX_RECORD_BYTES, REFUSED, how_to_raise
@@ -140,7 +140,7 @@ class Publisher:
 
     def interrupted(self) -> PublishError:
         """What to say where whoever sends was told to stop."""
-        return self._ended("interrupted")
+        return PublishInterrupted(str(self._ended("interrupted")))
 
     def _poll(self, seconds: float) -> None:
         self._producer.poll(seconds)

@@ -90,9 +90,9 @@ def _windows(name: str, read: Callable[[int], bytes]) -> Iterator[Window]:
         try:
             data = read(WINDOW_BYTES)
         except OSError as error:
-            how_far = f"beyond line {first - 1}" if first > 1 else "from its start"
+            how_far = f" beyond line {first - 1}" if first > 1 else ""
             raise TraceError(
-                name, None, f"cannot be read {how_far} ({error}); see that the file is whole, and what its name says"
+                name, None, f"cannot be read{how_far} ({error}); see that the file is whole, and what its name says"
             ) from None
         if not data:
             break

@@ -4,6 +4,15 @@ Modules of commands import only what declares their options; what does the work 
 that `litehit --help` answers at once.
 """
 
-from service.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import signal
+
+
+def main() -> int:
+    """Run the command line; see `service.cli.app.main`."""
+    # While modules are loaded an interrupt ends the process: there is nothing to clean up, and no fault to be traced.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from service.cli.app import main as run
+
+    return run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib.metadata import version
 from typing import Annotated
 
@@ -68,6 +69,7 @@ def main() -> int:
 
     Exit code 0: done; 1: the work failed, one line on stderr says why; 2: wrong usage; 130: interrupted.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app()
     except Exception as error:
@@ -84,6 +86,7 @@ def _report(error: Exception) -> int:
     from confluent_kafka import KafkaException
 
     from litehit.errors import CapacityError, LiteHitError, OptionError
+    from service.errors import PublishInterrupted
 
     if isinstance(error, MemoryError):
         text = f"out of memory ({error or 'no more could be had'}); give the process more, or ask for less at once"
@@ -96,4 +99,6 @@ def _report(error: Exception) -> int:
     else:
         raise error
     typer.echo(f"error: {' '.join(text.split())}", err=True)
+    if isinstance(error, PublishInterrupted):
+        return _INTERRUPTED
     return _WRONG_USAGE if isinstance(error, OptionError | CapacityError) else _FAILED

@@ -15,6 +15,7 @@ def schema(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to; made if absent.")],
 ) -> None:
     """Write the JSON Schemas of every record and answer, and the AsyncAPI document of the topics."""
+    from litehit.atomic_file import atomic_file
     from schemas.asyncapi import asyncapi_document
     from schemas.documents import json_schemas
 
@@ -22,5 +23,6 @@ def schema(
     documents["asyncapi.json"] = asyncapi_document(load_settings().topics)
     directory.mkdir(parents=True, exist_ok=True)
     for name, document in documents.items():
-        (directory / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        with atomic_file(directory / name) as file:
+            file.write(f"{json.dumps(document, indent=2)}\n".encode())
         typer.echo(directory / name)

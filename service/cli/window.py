@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -56,11 +57,15 @@ class PartOfFacts:
         Raises:
             typer.BadParameter: one looks like seconds or milliseconds.
         """
+        from litehit.time_units import other_unit
         from service.api.instants import check_unit
 
         for option, text in self._asked.items():
             with _blamed_on(option, text):
                 check_unit(text or "", earliest_ns)
+            # Where facts are as early, one may still be meant otherwise.
+            if text and text.isdecimal() and (told := other_unit(int(text), time.time_ns(), 4, option)) is not None:
+                warn(told)
 
     def of_file(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
         """Those of a file's facts, whose first ones are taken for the earliest."""

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +83,16 @@ def test_a_torn_csv_is_told_with_its_name(tmp_path: Path, content: bytes, why: s
     assert done.returncode == 1
     assert f"error: {tmp_path}/facts.csv.gz: cannot be read beyond row 0 (" in done.stderr.decode()
     assert why in done.stderr.decode()
+
+
+def test_a_bound_in_seconds_is_told_also_where_facts_are_as_early(tmp_path: Path) -> None:
+    (tmp_path / "facts.csv").write_text(f'{HEADER}\na,one,1,64,64,1048576,"[]"\n', encoding="utf-8")
+    now = int(time.time())
+    done = litehit("query", tmp_path / "facts.csv", "--capacity-gb", "1", "--to", str(now))
+    assert done.stderr.decode() == (
+        f"warning: --to {now} looks like seconds since 1970, but is taken as nanoseconds; where seconds are meant, "
+        f"send {now * 10**9}\n"
+    )
 
 
 def test_a_part_without_facts_is_told(archive: Path) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
+import re
 from pathlib import Path
 from typing import BinaryIO
 
@@ -79,3 +82,10 @@ def test_a_folder_of_that_name_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_folder_that_is_absent_is_the_callers_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "none" / "out.csv"):
         pytest.fail("nothing can be written")
+
+
+def test_a_full_disk_is_told_with_the_file_that_did_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    with pytest.raises(OSError, match=re.escape(str(path))), atomic_file(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert list(tmp_path.iterdir()) == []
