@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,17 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 SHARED_TRACES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "mooncake"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _clients_are_freed() -> Iterator[None]:
+    """Each client of Kafka holds one of a process's 1,024 keys of thread-local storage, also one that waits in a cycle.
+
+    A worker takes what it finds at its start for the program itself, and looks for cycles seldom.
+    """
+    yield
+    gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from litehit.curves import Int64Array
 from litehit.time_units import NS_PER_S
 
+_LOST_PLUS = re.compile(r"\d \d\d:\d\d$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MIN_NS, _MAX_NS = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"-?\d{1,4000}", re.ASCII)  # int() refuses more digits
@@ -40,9 +41,10 @@ def parse_time(text: str) -> int:
 def _parse_rfc_3339(text: str) -> int:
     match = _RFC_3339.fullmatch(text)
     if match is None:
+        hint = " (a + in a URL is written %2B)" if _LOST_PLUS.search(text) else ""
         raise ValueError(
             "is neither integer nanoseconds nor an RFC 3339 time with its offset; "
-            "send for example 2025-01-31T09:30:00.123456789Z (a + in a URL is written %2B)"
+            f"send for example 2025-01-31T09:30:00.123456789Z{hint}"
         )
     fraction = match["fraction"] or ""
     if len(fraction) > 9:

@@ -17,7 +17,8 @@ _ASK_SECONDS = 3.0
 class Standings:
     """Asks, from any thread.
 
-    It is a client of its own, so that a partition whose broker is away keeps nobody from reading the others.
+    It is a client of its own, so that a partition whose broker is away keeps nobody from reading the others; one that
+    got no answer is replaced, for it may go on for minutes with what it once knew of the partitions' leaders.
 
     Args:
         settings: group and client properties.
@@ -33,9 +34,10 @@ class Standings:
             # Also what makes the broker wait with committed offsets until an orphaned transaction is decided.
             "isolation.level": "read_committed",
         }
-        self._client = Consumer(settings.client_config(bootstrap, **properties))
+        self._config = settings.client_config(bootstrap, **properties)
+        self._client: Consumer | None = None
         self._asking = threading.Lock()
-        self._open = True
+        self._ended = False
 
     def ask(self, partition: int) -> Standing:
         """What a restore of a partition is planned from, now.
@@ -44,27 +46,39 @@ class Standings:
             KafkaException: the broker does not answer in time, or this is closed.
         """
         with self._asking:
-            if not self._open:
+            if self._ended:
                 raise KafkaException(KafkaError(KafkaError._DESTROY, "the lanes have ended"))
-            place = TopicPartition(self._topic.name, partition)
-            marks = self._client.get_watermark_offsets(place, timeout=_ASK_SECONDS)
-            if marks is None:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-            low, end = marks
-            (committed,) = self._committed([partition])
-            others = self._committed(range(self._topic.partitions)) if committed.offset is None else []
-        return Standing(committed, low, end, tuple(others))
+            self._client = client = self._client or Consumer(self._config)
+            try:
+                return self._standing(client, partition)
+            except KafkaException:
+                self._drop()
+                raise
 
     def close(self) -> None:
         """End; who asks meanwhile gets an answer first."""
         with self._asking:
-            self._open = False
-            self._client.close()
+            self._ended = True
+            self._drop()
 
-    def _committed(self, partitions: Iterable[int]) -> list[Committed]:
-        places = [TopicPartition(self._topic.name, partition) for partition in partitions]
-        answers = self._client.committed(places, timeout=_ASK_SECONDS)
-        for answer in answers:
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-        return [Committed.read(answer.offset, answer.metadata) for answer in answers]
+    def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _standing(self, client: Consumer, partition: int) -> Standing:
+        def committed(partitions: Iterable[int]) -> list[Committed]:
+            places = [TopicPartition(self._topic.name, number) for number in partitions]
+            answers = client.committed(places, timeout=_ASK_SECONDS)
+            for answer in answers:
+                if answer.error is not None:
+                    raise KafkaException(answer.error)
+            return [Committed.read(answer.offset, answer.metadata) for answer in answers]
+
+        marks = client.get_watermark_offsets(TopicPartition(self._topic.name, partition), timeout=_ASK_SECONDS)
+        if marks is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        low, end = marks
+        (own,) = committed([partition])
+        others = committed(range(self._topic.partitions)) if own.offset is None else []
+        return Standing(own, low, end, tuple(others))
