@@ -55,7 +55,7 @@ class ReplayPosition:
     @property
     def farthest(self) -> int:
         """The largest offset of any reason."""
-        return max(self.offset, *self.ahead.values(), 0)
+        return max([self.offset, *self.ahead.values()])
 
     def moved(self, reasons: Collection[Reason], offset: int) -> ReplayPosition:
         """All of these reasons before an offset are published again too."""

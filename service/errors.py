@@ -5,7 +5,6 @@ ServiceError
 ├── TopicsError            the topics are not as the roles need them; says what to run
 ├── PublishError           publishing can't go on
 │   └── PublishInterrupted it was told to stop before its end
-│   └── PublishInterrupted it was told to stop before its end
 ├── TopicUnreadable        a topic can't be read from one place to another
 ├── ReplayRefused          dead letters can't be published again from where that ended
 ├── Difference             what a topic or the store holds is not what the requests give

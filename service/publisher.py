@@ -46,7 +46,7 @@ class Publisher:
         bootstrap: the broker's address.
         window_bytes: hold back while so many bytes are not yet consumed by the lanes; None: never.
         hopeless: asked while it holds back, with the seconds since the lanes consumed anything: why it would be in
-            vain, or None.
+            vain, or None. None: nobody is asked.
 
     Raises:
         PublishError: the broker does not answer, or has no requests topic.
@@ -57,7 +57,7 @@ class Publisher:
         settings: Settings,
         bootstrap: str,
         window_bytes: int | None = None,
-        hopeless: Callable[[float], str | None] = lambda _: None,
+        hopeless: Callable[[float], str | None] | None = None,
     ) -> None:
         self._hopeless = hopeless
         self._topic = settings.requests_topic
@@ -148,7 +148,7 @@ class Publisher:
             raise self._ended(self._failure)
 
     def _stalled(self, seconds: float) -> None:
-        if (why := self._hopeless(seconds)) is not None:
+        if self._hopeless is not None and (why := self._hopeless(seconds)) is not None:
             raise self._ended(why)
 
     def _ended(self, why: str) -> PublishError:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
@@ -18,6 +18,14 @@ from service.standard_input import StandardInput
 STANDARD_INPUT = "-"
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+
+
+def unpacked(raw: BinaryIO, path: Path, opened: ExitStack) -> BinaryIO:
+    """What is in a file that is open, through gzip or zstd where its name ends so; closed with `opened`."""
+    compression = _COMPRESSION.get(path.suffix)
+    if compression is None:
+        return raw
+    return cast("BinaryIO", opened.enter_context(pa.CompressedInputStream(raw, compression)))
 
 
 class TraceFile:
@@ -44,10 +52,7 @@ class TraceFile:
         path = Path(name)
         self.size = path.stat().st_size
         self._raw = raw = self._opened.enter_context(path.open("rb", buffering=0))
-        read: Callable[[int], bytes] = raw.read
-        if compression := _COMPRESSION.get(path.suffix):
-            read = self._opened.enter_context(pa.CompressedInputStream(raw, compression)).read
-        self._windows = _windows(name, read)
+        self._windows = _windows(name, unpacked(raw, path, self._opened).read)
 
     def __enter__(self) -> TraceFile:
         return self

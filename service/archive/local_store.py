@@ -69,12 +69,12 @@ class LocalStore:
         with self._errors(path):
             if not target.parent.is_dir():
                 raise Changed(path)
-        with self._errors(path), _written_beside(target, data) as temporary:
-            with _locked_folder(target.parent):
-                if _version_of(target) != version:
-                    raise Changed(path)
-                temporary.rename(target)
-            _sync_folder(target.parent)
+            with _written_beside(target, data) as temporary:
+                with _locked_folder(target.parent):
+                    if _version_of(target) != version:
+                        raise Changed(path)
+                    temporary.rename(target)
+                _sync_folder(target.parent)
 
     def read(self, path: str) -> bytes:
         """See `Store.read`."""

@@ -33,12 +33,11 @@ def export(
     if format_name not in _FORMATS:
         raise typer.BadParameter(f"{format_name!r} is no format; give {', '.join(_FORMATS)}", param_hint="--format")
     part = PartOfFacts(from_, to, instance)
-    reader = open_facts_store(load_settings(store=store).store)
-    part.begins_at(min(info.first_time_ns for info in reader.view.segments))
+    facts = part.of_store(open_facts_store(load_settings(store=store).store))
     count = 0
     with open_output(out) as sink:
         write_header(sink)
-        for rows in part.noted(batch.facts for batch in reader.batches(part.filter)):
+        for rows in facts:
             write_rows(sink, rows)
             count += len(rows)
     part.tell_absent()

@@ -205,11 +205,15 @@ def warn(text: str) -> None:
 
 def warn_of_unit(first_ns: int | None, trace_format: TraceFormat) -> None:
     """Tell where the first time of a trace that states nanoseconds is one of our days in another unit."""
+    if first_ns is not None and trace_format.name in _IN_NANOSECONDS:
+        warn_of_other_unit(first_ns, "timestamp_ns")
+
+
+def warn_of_other_unit(time_ns: int, what: str) -> None:
+    """Tell where a time that is taken as nanoseconds is one of our days in another unit."""
     from litehit.time_units import other_unit
 
-    if first_ns is None or trace_format.name not in _IN_NANOSECONDS:
-        return
-    if (told := other_unit(first_ns, time.time_ns(), _YEARS)) is not None:
+    if (told := other_unit(time_ns, time.time_ns(), _YEARS, what)) is not None:
         warn(told)
 
 

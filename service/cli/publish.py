@@ -73,7 +73,7 @@ def publish(
         # A paced trace is read far ahead of what is sent, so that its bytes say nothing.
         progress("publishing", "records", limit or (opened.size if speed is None else None)) as meter,
     ):
-        publisher = Publisher(settings, bootstrap_servers, window, *(() if watch is None else (watch.look,)))
+        publisher = Publisher(settings, bootstrap_servers, window, None if watch is None else watch.look)
         try:
             published = publish_trace(
                 opened.windows(),

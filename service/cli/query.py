@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -56,23 +56,17 @@ def read_any(facts: str, opened: ExitStack, part: PartOfFacts) -> Iterator[FactB
 
     path = Path(facts)
     if "://" in facts or path.is_dir():
-        reader = open_facts_store(facts)
-        part.begins_at(min(info.first_time_ns for info in reader.view.segments))
-        return part.noted(batch.facts for batch in reader.batches(part.filter))
+        return part.of_store(open_facts_store(facts))
     if path.suffix == ".parquet":
-        return part.noted(part.of_file(batch.facts for batch in read_file(path)))
-    return part.noted(part.of_file(read_facts(_open_csv(facts, opened), facts)))
+        return part.of_file(batch.facts for batch in read_file(path))
+    return part.of_file(read_facts(_open_csv(facts, opened), facts))
 
 
 def _open_csv(facts: str, opened: ExitStack) -> BinaryIO:
     """A CSV, through gzip or zstd where its name ends so; `-` is standard input."""
-    if facts == "-":
+    from service.trace_file import STANDARD_INPUT, unpacked
+
+    if facts == STANDARD_INPUT:
         return opened.enter_context(open(sys.stdin.fileno(), "rb", closefd=False))
     path = Path(facts)
-    raw = opened.enter_context(path.open("rb"))
-    if not facts.endswith((".gz", ".zst")):
-        return raw
-    import pyarrow as pa
-
-    stream = pa.CompressedInputStream(raw, "gzip" if facts.endswith(".gz") else "zstd")
-    return cast("BinaryIO", opened.enter_context(stream))
+    return unpacked(opened.enter_context(path.open("rb")), path, opened)

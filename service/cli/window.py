@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from service.cli.options import warn
+from service.cli.options import warn, warn_of_other_unit
 
 if TYPE_CHECKING:
     from litehit.facts import FactBatch
+    from service.archive.reader import ArchiveReader
 
 From: TypeAlias = Annotated[
     str | None,
@@ -51,35 +51,14 @@ class PartOfFacts:
         self._absent = set(instances or ())
         self._any = False
 
-    def begins_at(self, earliest_ns: int) -> None:
-        """Check that integers are nanoseconds, by the time of the earliest fact.
-
-        Raises:
-            typer.BadParameter: one looks like seconds or milliseconds.
-        """
-        from litehit.time_units import other_unit
-        from service.api.instants import check_unit
-
-        for option, text in self._asked.items():
-            with _blamed_on(option, text):
-                check_unit(text or "", earliest_ns)
-            # Where facts are as early, one may still be meant otherwise.
-            if text and text.isdecimal() and (told := other_unit(int(text), time.time_ns(), 4, option)) is not None:
-                warn(told)
+    def of_store(self, reader: ArchiveReader) -> Iterator[FactBatch]:
+        """Those of a store's facts. Errors are those of a bound in another unit, at once."""
+        self._begins_at(min(info.first_time_ns for info in reader.view.segments))
+        return self._noted(batch.facts for batch in reader.batches(self.filter))
 
     def of_file(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
         """Those of a file's facts, whose first ones are taken for the earliest."""
-        for place, batch in enumerate(batches):
-            if not place and len(batch):
-                self.begins_at(int(batch.timestamps_ns.min()))
-            yield self.filter.of_batch(batch)
-
-    def noted(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
-        """The same facts; whose they are is noted."""
-        for batch in batches:
-            self._any |= len(batch) > 0
-            self._absent -= set(batch.instance_ids)
-            yield batch
+        return self._noted(self._chosen(batches))
 
     def tell_absent(self) -> None:
         """Warn of each instance without a fact, or of a window without any."""
@@ -88,6 +67,34 @@ class PartOfFacts:
             warn(f"no fact of instance {instance_id!r} was found{where}")
         if where and not self._any and not self.filter.instance_ids:
             warn("no fact was found in that window")
+
+    def _begins_at(self, earliest_ns: int) -> None:
+        """Check that integers are nanoseconds, by the time of the earliest fact.
+
+        Raises:
+            typer.BadParameter: one looks like seconds or milliseconds.
+        """
+        from service.api.instants import check_unit
+
+        for option, text in self._asked.items():
+            with _blamed_on(option, text):
+                check_unit(text or "", earliest_ns)
+            # Where facts are as early, one may still be meant otherwise.
+            if text and text.isdecimal():
+                warn_of_other_unit(int(text), option)
+
+    def _chosen(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
+        for place, batch in enumerate(batches):
+            if not place and len(batch):
+                self._begins_at(int(batch.timestamps_ns.min()))
+            yield self.filter.of_batch(batch)
+
+    def _noted(self, batches: Iterable[FactBatch]) -> Iterator[FactBatch]:
+        """The same facts; whose they are is noted."""
+        for batch in batches:
+            self._any |= len(batch) > 0
+            self._absent -= set(batch.instance_ids)
+            yield batch
 
 
 def _time(option: str, text: str | None) -> int | None:

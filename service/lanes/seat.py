@@ -7,6 +7,7 @@ from bisect import bisect_left
 from enum import Enum, auto
 from math import inf
 
+from service.lanes.backoff import Backoff
 from service.lanes.counts import LaneCounts
 from service.lanes.lane import Lane, LaneOutput
 from service.lanes.read_records import ReadRecords
@@ -51,7 +52,7 @@ class Seat:
         self._next_offset: int | None = None
         self.error: str | None = None
         self._ready_since = time.monotonic()
-        self._failures = 0
+        self._backoff = Backoff(_BACKOFF_SECONDS)
         self._counts = LaneCounts()
         self._restored_from: int | None = None
         self._replayed = 0
@@ -75,7 +76,7 @@ class Seat:
         Raises:
             CoreChanged: as `process`.
         """
-        self._failures = 0
+        self._backoff.succeeded()
         self._lane, self._target = restored.lane, restored.plan.target
         self._restored_from = None if restored.snapshot is None else restored.snapshot.next_offset
         self._replayed = 0
@@ -93,8 +94,7 @@ class Seat:
     def postpone(self) -> None:
         """Wait, for longer each time until `begin`; other seats have their turn meanwhile."""
         self.wait()
-        self._ready_since += _BACKOFF_SECONDS[min(self._failures, len(_BACKOFF_SECONDS) - 1)]
-        self._failures += 1
+        self._ready_since += self._backoff.failed()
 
     def stop(self, error: str, *, may_try_again: bool = False) -> None:
         """Work no more; the lane's memory is given back."""

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 
 from service.archive.errors import StoreError
 from service.errors import CannotRestore, CoreChanged
+from service.lanes.backoff import Backoff
 from service.lanes.requests_consumer import RequestsConsumer
 from service.lanes.restorer import Restored, Restorer
 from service.lanes.seat import Phase, Seat
@@ -43,7 +44,7 @@ class Usher:
         self._restorer = restorer
         self._begun = begun
         self._current: tuple[Seat, Future[Restored]] | None = None
-        self._aborts = 0
+        self._backoff = Backoff(_BACKOFF_SECONDS)
         self._not_before = 0.0
 
     def step(self, seats: Mapping[int, Seat]) -> None:
@@ -64,13 +65,11 @@ class Usher:
 
     def back_off(self) -> None:
         """A batch was aborted: wait a little before the next restore, longer each time."""
-        delay = _BACKOFF_SECONDS[min(self._aborts, len(_BACKOFF_SECONDS) - 1)]
-        self._aborts += 1
-        self._not_before = time.monotonic() + delay
+        self._not_before = time.monotonic() + self._backoff.failed()
 
     def succeeded(self) -> None:
         """A batch was handed over: the aborts before it are forgotten."""
-        self._aborts = 0
+        self._backoff.succeeded()
 
     def stop_seat(self, seat: Seat, error: str, *, may_try_again: bool = False) -> None:
         """End a seat's work; the others go on."""

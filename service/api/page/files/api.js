@@ -21,7 +21,7 @@ export function address(call, pairs = []) {
 /** The JSON of an answer; a problem document becomes a CallFailed with its sentence. */
 export async function ask(url) {
   const response = await reach(url, ANSWER_MS);
-  const body = await response.json().catch(() => null);
+  const body = parsed(response.text);
   if (!response.ok) {
     throw new CallFailed(response.status, body?.detail ?? `${url} answered ${response.status}`);
   }
@@ -32,7 +32,7 @@ export async function ask(url) {
 /** What /readyz says, whether ready or not. */
 export async function askReadiness() {
   const response = await reach("readyz", STATUS_MS);
-  const body = await response.json().catch(() => null);
+  const body = parsed(response.text);
   if (typeof body?.ready !== "boolean") throw new CallFailed(response.status, `readyz answered ${response.status}`);
   return body;
 }
@@ -41,7 +41,7 @@ export async function askReadiness() {
 export async function askMetrics() {
   const response = await reach("metrics", STATUS_MS);
   if (!response.ok) throw new CallFailed(response.status, `metrics answered ${response.status}`);
-  return response.text();
+  return response.text;
 }
 
 // A host that is gone, or a process that hangs, would else be waited for without end.
@@ -50,11 +50,19 @@ async function reach(url, patience) {
   const timer = setTimeout(() => controller.abort(), patience);
   try {
     const response = await fetch(url, { cache: "no-cache", signal: controller.signal });
-    const text = await response.text();
-    return { ok: response.ok, status: response.status, text: async () => text, json: async () => JSON.parse(text) };
+    return { ok: response.ok, status: response.status, text: await response.text() };
   } catch {
     throw new CallFailed(0, "the service does not answer");
   } finally {
     clearTimeout(timer);
+  }
+}
+
+// The JSON of a text; null for any other text.
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }

@@ -70,14 +70,14 @@ async function extent(limit, requests, window, askPart) {
   const countFrom = async (time) => (await askPart(iso(time), window.to))?.requests ?? 0;
   // More may have come since they were counted.
   const holdsAll = async (time) => (await countFrom(time)) >= requests;
-  const holdsNone = async (time) => (await countFrom(time)) === 0;
+  const holdsAny = async (time) => (await countFrom(time)) > 0;
   let end = limit;
   let start = await firstSpan(end, holdsAll);
   for (;;) {
-    start = await startOf(start, end, holdsAll);
+    [start] = await halved(start, end, holdsAll, (low, high) => high - low <= tolerance(low, end));
     const late = end - tolerance(start, end);
-    if (late <= start || !(await holdsNone(late))) return { start, end };
-    end = await endOf(start, late, holdsNone);
+    if (late <= start || (await holdsAny(late))) return { start, end };
+    [, end] = await halved(start, late, holdsAny, (low, high) => high - low <= tolerance(start, high));
   }
 }
 
@@ -88,24 +88,14 @@ async function firstSpan(end, holdsAll) {
   return Math.min(0, end - SPANS[SPANS.length - 1]);
 }
 
-async function startOf(early, end, holdsAll) {
-  let [start, beyond] = [early, end];
-  while (beyond - start > tolerance(start, end)) {
-    const middle = Math.floor((start + beyond) / 2);
-    if (await holdsAll(middle)) start = middle;
-    else beyond = middle;
+// [low, high] brought together, by halves, until they are close: `holds` does at the one, and does not at the other.
+async function halved(low, high, holds, isClose) {
+  while (!isClose(low, high)) {
+    const middle = Math.floor((low + high) / 2);
+    if (await holds(middle)) low = middle;
+    else high = middle;
   }
-  return start;
-}
-
-async function endOf(start, late, holdsNone) {
-  let [before, end] = [start, late];
-  while (end - before > tolerance(start, end)) {
-    const middle = Math.floor((before + end) / 2);
-    if (await holdsNone(middle)) end = middle;
-    else before = middle;
-  }
-  return end;
+  return [low, high];
 }
 
 function tolerance(start, end) {
